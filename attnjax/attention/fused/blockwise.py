@@ -17,15 +17,15 @@ from jax.tree_util import Partial
 
 from attnjax.attention.fused.derivatives import attend
 from attnjax.attention.fused.inputs import Inputs
-from attnjax.attention.fused.tiles import Arrays, TilePlan, Where
+from attnjax.attention.fused.tiles import AllowedPairs, Arrays, TilePlan
 from attnjax.attention.mask import And, BlockRange, Mask, Padding
 from attnjax.attention.position import AnyArray, Positions
 
 
 def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
-    """Context [..., T, V] in the value's dtype; 0 where a query may attend to nothing.
+    """Return the context [..., T, V] in the value's dtype; 0 where a query may attend to nothing.
 
-    A tile has so many queries and so many keys; None chooses the numbers by the length.
+    `tile` has the numbers of queries and of keys in a tile; None chooses them by the length.
 
     Source: Rabe and Staats 2021; the backward pass, Dao et al. 2022, algorithm 4.
     """
@@ -44,27 +44,32 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
         axes.flat(jnp.broadcast_to(x, (*leading, *x.shape[-2:])), (side, "width"))
         for x, side in ((query, "query"), (key, "key"), (value, "key"))
     )
-    at = axes.positions(inputs.positions.query, "query")
-    of = axes.positions(inputs.positions.key, "key")
+    query_positions = axes.positions(inputs.positions.query, "query")
+    key_positions = axes.positions(inputs.positions.key, "key")
     rules = tuple(rule.map_arrays(axes.flat) for rule in inputs.rules())
-    some, whole, passed = _tiles(rules, BlockRange.of(at, rows), BlockRange.of(of, columns))
+    some, whole, maybe_allowed = _tiles(
+        rules, BlockRange.of(query_positions, rows), BlockRange.of(key_positions, columns)
+    )
     if S % columns:
         rules = (*rules, Padding(jnp.arange(S + -S % columns)[None] < S))
         whole = whole & (np.arange(whole.shape[-1]) < whole.shape[-1] - 1)
-    plan = TilePlan(rows, columns, _places(some & whole), _places(some & ~whole), inputs.scale)
+    plan = TilePlan(
+        rows, columns, _true_entries(some & whole), _true_entries(some & ~whole), inputs.scale
+    )
     if bias is not None and not isinstance(bias, Partial):
         bias = Partial(bias)
-    shares = jax.tree.map(lambda x: x.reshape(-1, *x.shape[len(leading) :]), bias)
-    where = Where(rules, Positions(jnp.asarray(at), jnp.asarray(of)), passed)
-    context = attend(plan, Arrays(query, key, value, shares), where)
+    bias = jax.tree.map(lambda x: x.reshape(-1, *x.shape[len(leading) :]), bias)
+    positions = Positions(jnp.asarray(query_positions), jnp.asarray(key_positions))
+    pairs = AllowedPairs(rules, positions, maybe_allowed)
+    context = attend(plan, Arrays(query, key, value, bias), pairs)
     return context[:, :T].reshape(*leading, T, -1)
 
 
 def _join_heads(inputs: Inputs) -> Inputs | None:
-    """Queries [..., R, T, K] of keys [..., 1, S, K] -> queries [..., R T, K] of keys [..., S, K].
+    """Read heads that share keys as more queries of one head, so that no key is copied.
 
-    Heads that share keys are read as more queries of one head, so that no key is copied. None: no
-    heads share keys, or they differ in their masks, positions or biases.
+    Queries [..., R, T, K] of keys [..., 1, S, K] become queries [..., R T, K] of keys [..., S, K].
+    None: no heads share keys, or they differ in their masks, positions or biases.
     """
     group, steps = inputs.group(), inputs.query.shape[-2]
     if group == 1 or inputs.bias is not None:
@@ -72,9 +77,9 @@ def _join_heads(inputs: Inputs) -> Inputs | None:
     if any(x.ndim > len(axes) and x.shape[-len(axes) - 1] > 1 for x, axes in inputs.arrays()):
         return None
     join = partial(_join, group=group)
-    at, of = inputs.positions
+    at_query, at_key = inputs.positions
     # numbered before compiling, so that empty tiles are still left out of the program
-    at = np.tile(np.arange(steps), group) if at is None else join(at, ("query",))
+    numbers = np.tile(np.arange(steps), group) if at_query is None else join(at_query, ("query",))
     query = inputs.query
     return replace(
         inputs,
@@ -82,12 +87,12 @@ def _join_heads(inputs: Inputs) -> Inputs | None:
         key=jnp.squeeze(inputs.key, -3),
         value=jnp.squeeze(inputs.value, -3),
         mask=And(tuple(rule.map_arrays(join) for rule in inputs.rules())),
-        positions=Positions(at, None if of is None else join(of, ("key",))),
+        positions=Positions(numbers, None if at_key is None else join(at_key, ("key",))),
     )
 
 
 def _join(x: jax.Array, axes: tuple[str, ...], group: int) -> jax.Array:
-    """[..., 1, *axes] -> [..., *axes], the axis of queries repeated for each head."""
+    """Drop the axis of heads: [..., 1, *axes] -> [..., *axes], queries repeated for each head."""
     x = jnp.squeeze(x, -len(axes) - 1) if x.ndim > len(axes) else x
     if "query" not in axes:
         return x
@@ -106,7 +111,7 @@ class _Axes(NamedTuple):
     sizes: dict[str, tuple[int, int]]
 
     def flat(self, x: AnyArray, names: tuple[str, ...]) -> jax.Array:
-        """[..., *names] -> [N, *names], padded; [1, *names] if all examples share the array."""
+        """Flatten and pad [..., *names] -> [N, *names]; [1, *names] if all examples share x."""
         before, own = x.shape[: -len(names)], x.shape[-len(names) :]
         own = tuple(max(size, self.sizes[name][0]) for size, name in zip(own, names, strict=True))
         x = jnp.broadcast_to(x, (*before, *own))
@@ -117,7 +122,7 @@ class _Axes(NamedTuple):
         return jnp.pad(x.reshape(-1, *own), fill, mode=mode)
 
     def positions(self, given: AnyArray, name: str) -> AnyArray:
-        """The positions of an axis, padded: of NumPy if they are known before compiling."""
+        """Return the positions of an axis, padded: of NumPy if they are known before compiling."""
         size, added = self.sizes[name]
         if given is None:
             return np.arange(size + added)[None]
@@ -127,23 +132,23 @@ class _Axes(NamedTuple):
 
 
 def _side(length: int) -> int:
-    """The side of a tile: small tiles skip more, large ones have less overhead."""
+    """Return the side of a tile: small tiles skip more, large ones have less overhead."""
     return 256 if length <= 1024 else 512
 
 
-def _places(table: AnyArray) -> tuple[tuple[int, int], ...]:
-    """The indices (i, j) of the true entries of a table of tiles."""
+def _true_entries(table: AnyArray) -> tuple[tuple[int, int], ...]:
+    """Return the indices (i, j) of the true entries of a table of tiles."""
     return tuple((i, j) for i, j in np.argwhere(table).tolist())
 
 
 def _tiles(
     rules: tuple[Mask, ...], query: BlockRange, key: BlockRange
 ) -> tuple[AnyArray, AnyArray, jax.Array | None]:
-    """Tables of the tiles that may hold an allowed pair, and of those that hold allowed pairs only.
+    """Return which tiles may hold an allowed pair, and which hold allowed pairs only.
 
-    The first two, [query blocks, key blocks], are known before compiling. The third, [N, query
-    blocks, key blocks], says which tiles may hold an allowed pair by the rules' own arrays; None:
-    no rule holds an array.
+    These two tables, [query blocks, key blocks], are known before compiling. The third, [N, query
+    blocks, key blocks], marks the tiles that may hold an allowed pair by the rules' own arrays;
+    None: no rule holds an array.
     """
     tables = [rule.block(query, key) for rule in rules]
     early = [table for table in tables if isinstance(table.any, np.ndarray)]
@@ -151,8 +156,8 @@ def _tiles(
     every = np.ones((query.lowest.shape[-1], key.lowest.shape[-1]), bool)
     some = reduce(and_, (table.any[0] for table in early), every)
     whole = reduce(and_, (table.all[0] for table in early), every & (not late))
-    passed = None
+    maybe_allowed = None
     if late:
-        both = reduce(and_, late)
-        passed = jnp.broadcast_to(both, (both.shape[0], *every.shape))
-    return some, whole, passed
+        table = reduce(and_, late)
+        maybe_allowed = jnp.broadcast_to(table, (table.shape[0], *every.shape))
+    return some, whole, maybe_allowed

@@ -11,12 +11,12 @@ from attnjax.attention.mask import Causal, Padding, Window
 
 
 def cudnn_refuses(inputs: Inputs) -> str | None:
-    """The part of the inputs that cuDNN cannot compute, in words; None if it can compute all."""
+    """Return the part of the inputs that cuDNN cannot compute, in words, or None."""
     return _refused_arrays(inputs) or _refused_mask(inputs)
 
 
 def _refused_arrays(inputs: Inputs) -> str | None:
-    """What of queries, keys, values and bias cuDNN cannot compute."""
+    """Return what of queries, keys, values and bias cuDNN cannot compute, in words, or None."""
     query, key, value = inputs.query, inputs.key, inputs.value
     dtypes = {x.dtype.name for x in (query, key, value)}
     if dtypes not in ({"bfloat16"}, {"float16"}):
@@ -32,7 +32,7 @@ def _refused_arrays(inputs: Inputs) -> str | None:
 
 
 def _refused_mask(inputs: Inputs) -> str | None:
-    """What of the mask cuDNN cannot compute."""
+    """Return what of the mask cuDNN cannot compute, in words, or None."""
     if refused := inputs.refused_rule(Padding, Causal, Window):
         return refused
     on_positions = [rule for rule in inputs.rules() if not isinstance(rule, Padding)]
@@ -47,7 +47,7 @@ def _refused_mask(inputs: Inputs) -> str | None:
 
 
 def cudnn(inputs: Inputs, implementation: Literal["cudnn", "xla"] = "cudnn") -> jax.Array:
-    """Context [..., T, V]; 0 where a query may attend to nothing.
+    """Return the context [..., T, V]; 0 where a query may attend to nothing.
 
     The implementation is that of `jax.nn.dot_product_attention`: "xla" takes the same arguments on
     any platform.

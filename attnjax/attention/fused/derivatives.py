@@ -13,27 +13,27 @@ import jax.numpy as jnp
 
 from attnjax.attention.align import softmax
 from attnjax.attention.fused import tiles
-from attnjax.attention.fused.tiles import Arrays, TilePlan, Where
+from attnjax.attention.fused.tiles import AllowedPairs, Arrays, TilePlan
 from attnjax.nn.dtypes import widen
 from attnjax.nn.linear_map import linear_map
 from attnjax.nn.product import product
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
-def attend(plan: TilePlan, arrays: Arrays, where: Where) -> jax.Array:
-    """The context [N, T, V]."""
-    return tiles.contexts(plan, arrays, where)[0]
+def attend(plan: TilePlan, arrays: Arrays, pairs: AllowedPairs) -> jax.Array:
+    """Return the context [N, T, V]."""
+    return tiles.contexts(plan, arrays, pairs)[0]
 
 
 @attend.defjvp
 def _attend_rule(plan: TilePlan, primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
-    arrays, where = primals
-    context, level = _contexts(plan, arrays, where)
-    given = arrays, where, *jax.lax.stop_gradient((context, level))
+    arrays, pairs = primals
+    context, level = _contexts(plan, arrays, pairs)
+    given = arrays, pairs, *jax.lax.stop_gradient((context, level))
 
     def forward(given: Any, change: Arrays) -> jax.Array:
-        arrays, where, *_ = given
-        return jax.jvp(partial(_dense, plan, where), (arrays,), (change,))[1]
+        arrays, pairs, *_ = given
+        return jax.jvp(partial(_dense, plan, pairs), (arrays,), (change,))[1]
 
     def backward(given: Any, slope: jax.Array) -> Arrays:
         return _slopes(plan, *given, slope)
@@ -42,44 +42,47 @@ def _attend_rule(plan: TilePlan, primals: Any, tangents: Any) -> tuple[jax.Array
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _contexts(plan: TilePlan, arrays: Arrays, where: Where) -> tuple[jax.Array, jax.Array]:
-    """The context, and log sum exp of each row of logits, a constant for derivatives."""
-    return tiles.contexts(plan, arrays, where)
+def _contexts(plan: TilePlan, arrays: Arrays, pairs: AllowedPairs) -> tuple[jax.Array, jax.Array]:
+    """Return the context, and log sum exp of each row of logits, a constant for derivatives."""
+    return tiles.contexts(plan, arrays, pairs)
 
 
 @_contexts.defjvp
 def _contexts_rule(plan: TilePlan, primals: Any, tangents: Any) -> tuple[Any, Any]:
-    arrays, where = primals
-    context, level = tiles.contexts(plan, arrays, where)
-    _, change = jax.jvp(partial(_dense, plan, where), (arrays,), (tangents[0],))
+    arrays, pairs = primals
+    context, level = tiles.contexts(plan, arrays, pairs)
+    _, change = jax.jvp(partial(_dense, plan, pairs), (arrays,), (tangents[0],))
     return (context, level), (change, jnp.zeros_like(level))
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _slopes(plan: TilePlan, *given: Any) -> Arrays:
-    """The gradients of the arrays: of arrays, where, context, level, and the context's slope."""
+    """Return the gradients of the arrays.
+
+    Given are arrays, pairs, context, level, and the context's slope.
+    """
     return tiles.slopes(plan, *given)
 
 
 @_slopes.defjvp
 def _slopes_rule(plan: TilePlan, primals: Any, tangents: Any) -> tuple[Arrays, Arrays]:
-    arrays, where, _, _, slope = primals
+    arrays, pairs, _, _, slope = primals
 
     def dense_slopes(arrays: Arrays, slope: jax.Array) -> Arrays:
-        _, pull = jax.vjp(partial(_dense, plan, where), arrays)
+        _, pull = jax.vjp(partial(_dense, plan, pairs), arrays)
         return pull(slope)[0]
 
     _, changes = jax.jvp(dense_slopes, (arrays, slope), (tangents[0], tangents[-1]))
     return tiles.slopes(plan, *primals), changes
 
 
-def _dense(plan: TilePlan, where: Where, arrays: Arrays) -> jax.Array:
-    """The context by way of the weights."""
+def _dense(plan: TilePlan, pairs: AllowedPairs, arrays: Arrays) -> jax.Array:
+    """Compute the context by way of the weights."""
     query, key, value, bias = jax.tree.map(widen, arrays)
     query = plan.scale * query
     logits = product("tk,sk->ts", query, key)
     if bias is not None:
-        logits += jnp.broadcast_to(bias(query, where.positions), logits.shape)
-    allowed = [rule.dense(where.positions) for rule in where.rules]
+        logits += jnp.broadcast_to(bias(query, pairs.positions), logits.shape)
+    allowed = [rule.dense(pairs.positions) for rule in pairs.rules]
     mask = jnp.broadcast_to(reduce(and_, allowed), logits.shape) if allowed else None
     return product("ts,sv->tv", softmax(logits, mask), value).astype(arrays.value.dtype)

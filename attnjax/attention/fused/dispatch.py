@@ -80,7 +80,9 @@ def fused(
     implementation: Fused = "auto",
     layout: AxisLayout = "BNTH",
 ) -> jax.Array:
-    """context[t] = sum over allowed s of softmax_s(scale query[t] . key[s] + bias[t, s]) value[s].
+    """Compute softmax attention without its [T, S] weights.
+
+        context[t] = sum over allowed s of softmax_s(scale query[t] . key[s] + bias[t, s]) value[s]
 
     With layout "BTNH" it computes what `jax.nn.dot_product_attention` does, but for a row that may
     attend to nothing: it gives 0, where that function gives the mean of the values.
@@ -119,14 +121,16 @@ def fused(
     check_shapes(inputs, layout)
     inputs = replace(inputs, key=zero_hidden(mask, key), value=zero_hidden(mask, value))
     auto = implementation == "auto"
-    context = _by_platform(_best_fused, inputs) if auto else _run(KERNELS[implementation], inputs)
+    context = (
+        _run_by_platform(_best_fused, inputs) if auto else _run(KERNELS[implementation], inputs)
+    )
     return context if layout == "BNTH" else context.swapaxes(-2, -3)
 
 
 def choose(
     implementation: Implementation, length: int, mask: Mask, *, needed: str | None, training: bool
 ) -> RunKernel | None:
-    """The fused kernel for an attention; None: compute the weights.
+    """Return the fused kernel for an attention, or None to compute the weights.
 
     cudnn and splash are used in training only. Elsewhere auto replaces them, since they can compute
     neither the masks of a search nor all dtypes. `length` is the smaller of T and S; `needed` says
@@ -146,12 +150,12 @@ def choose(
     if kernel and (training or kernel.platform is None):
         return partial(_run, kernel)
     if mask.has_blocks() and length >= min(FUSED_FROM.values()):
-        return partial(_by_platform, _best)
+        return partial(_run_by_platform, _best)
     return None
 
 
 def _run(kernel: FusedKernel, inputs: Inputs) -> jax.Array:
-    """The context by the kernel that the user chose."""
+    """Run the kernel that the user chose."""
     if refused := kernel.refuses(inputs):
         raise UserError(
             f"implementation {kernel.name} cannot compute {refused}; choose blockwise or dense"
@@ -164,21 +168,21 @@ def _run(kernel: FusedKernel, inputs: Inputs) -> jax.Array:
     return kernel.run(inputs)
 
 
-def _by_platform(best: Callable[[Inputs, str], RunKernel], inputs: Inputs) -> jax.Array:
-    """The context by the best way for the platform that the program is compiled for.
+def _run_by_platform(best: Callable[[Inputs, str], RunKernel], inputs: Inputs) -> jax.Array:
+    """Run the best kernel for the platform that the program is compiled for.
 
     Where it is not known, a branch is traced for each platform of this machine, and only one of
     them is compiled. Programs exported to another platform compute blockwise.
     """
-    ways = {name: best(inputs, name) for name in FUSED_FROM if name in platforms()}
-    if len({*ways.values()}) == 1:
-        return next(iter(ways.values()))(inputs)
-    branches = {name: partial(run, inputs) for name, run in ways.items()}
+    kernels = {name: best(inputs, name) for name in FUSED_FROM if name in platforms()}
+    if len({*kernels.values()}) == 1:
+        return next(iter(kernels.values()))(inputs)
+    branches = {name: partial(run, inputs) for name, run in kernels.items()}
     return jax.lax.platform_dependent(**branches, default=partial(blockwise, inputs))
 
 
 def _best(inputs: Inputs, platform: str) -> RunKernel:
-    """Dense below the platform's length, else the best fused kernel."""
+    """Return dense below the platform's length, else the best fused kernel."""
     length = min(inputs.query.shape[-2], inputs.key.shape[-2])
     if length >= FUSED_FROM[platform]:
         return _best_fused(inputs, platform)
@@ -187,7 +191,7 @@ def _best(inputs: Inputs, platform: str) -> RunKernel:
 
 
 def _best_fused(inputs: Inputs, platform: str) -> RunKernel:
-    """The platform's own kernel if it can compute the inputs, else blockwise."""
+    """Return the platform's own kernel if it can compute the inputs, else blockwise."""
     kernels = KERNELS.values()
     own = next((kernel for kernel in kernels if kernel.platform == platform), KERNELS["blockwise"])
     refused = own.refuses(inputs)
@@ -200,7 +204,7 @@ def _best_fused(inputs: Inputs, platform: str) -> RunKernel:
 
 
 def _dense(inputs: Inputs) -> jax.Array:
-    """The context by way of the weights."""
+    """Compute the context by way of the weights."""
     positions = inputs.positions.filled(inputs.query, inputs.key)
     product = DotProduct(inputs.query, inputs.key, inputs.scale, inputs.bias)
     logits = product.logits(positions)

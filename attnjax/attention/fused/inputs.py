@@ -18,7 +18,7 @@ type RunKernel = Callable[[Inputs], jax.Array]
 """Computes the context of inputs, [..., T, V]."""
 
 type AxisLayout = Literal["BNTH", "BTNH"]
-"""The order of batch, heads, words and width, in the letters of `jax.nn.dot_product_attention`."""
+"""The order of batch, heads, length and width, in the letters of `jax.nn.dot_product_attention`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,17 +43,17 @@ class Inputs:
     scale: float = 1.0
 
     def rules(self) -> tuple[Mask, ...]:
-        """The single rules of the mask."""
+        """Return the single rules of the mask."""
         return () if self.mask is None else self.mask.rules()
 
     def arrays(self) -> Iterator[tuple[AnyArray, tuple[str, ...]]]:
-        """The arrays of positions and mask, each with the names of its last axes."""
+        """Yield the arrays of positions and mask, each with the names of its last axes."""
         yield from ((x, (axis,)) for axis, x in self.positions._asdict().items() if x is not None)
         for rule in self.rules():
             yield from ((getattr(rule, name), axes) for name, axes in rule.axes.items())
 
     def refused_rule(self, *kinds: type[Mask]) -> str | None:
-        """The first rule of no such kind, or of given positions, in words; None: there is none."""
+        """Return the first rule of another kind, or on given positions, in words, or None."""
         for rule in self.rules():
             name = type(rule).__name__
             if not isinstance(rule, kinds):
@@ -63,30 +63,30 @@ class Inputs:
         return None
 
     def window(self) -> tuple[int, int] | None:
-        """The (before, after) of the intersection of all windows; None without a window."""
+        """Return the (before, after) of the intersection of all windows, or None without one."""
         windows = [rule for rule in self.rules() if isinstance(rule, Window)]
         if not windows:
             return None
         return min(int(rule.before) for rule in windows), min(int(rule.after) for rule in windows)
 
     def is_causal(self) -> bool:
-        """Whether a rule of the mask is `Causal`."""
+        """Return whether a rule of the mask is `Causal`."""
         return any(isinstance(rule, Causal) for rule in self.rules())
 
     def group(self) -> int:
-        """R, how many heads share each key: queries [..., R, T, K] and keys [..., 1, S, K]."""
+        """Return R, how many heads share a key: queries [..., R, T, K] and keys [..., 1, S, K]."""
         shared = self.key.shape[-3:-2] == self.value.shape[-3:-2] == (1,)
         return self.query.shape[-3] if shared and self.query.ndim == self.key.ndim else 1
 
     def present(self) -> jax.Array | None:
-        """The keys that no rule `Padding` forbids, [..., S]; None without such a rule."""
+        """Return which keys no rule `Padding` forbids, [..., S], or None without such a rule."""
         shape = self.key.shape[:-1]
         padding = [rule.present for rule in self.rules() if isinstance(rule, Padding)]
         return reduce(and_, (jnp.broadcast_to(x, shape) for x in padding)) if padding else None
 
 
 def heads_first(x: jax.Array, layout: AxisLayout) -> jax.Array:
-    """The array [B, N, T, H] from one in this layout; in BNTH the leading axes may be any."""
+    """Move heads first: return [B, N, T, H]; in the layout BNTH the leading axes may be any."""
     if layout not in ("BNTH", "BTNH"):
         raise UserError(f"the layout of fused is BNTH or BTNH; got {layout}")
     if layout == "BTNH" and x.ndim != 4:
@@ -98,15 +98,15 @@ def check_shapes(inputs: Inputs, layout: AxisLayout) -> None:
     """Refuse arrays, heads first, that do not fit: those of the other layout rarely do."""
     query, key, value = (x.shape for x in (inputs.query, inputs.key, inputs.value))
     length = {"query": query[-2], "key": key[-2]}
-    fit = query[-1] == key[-1] and key[-2] == value[-2]
+    fits = query[-1] == key[-1] and key[-2] == value[-2]
     for x, axes in inputs.arrays():
         sizes = zip(axes, np.shape(x)[-len(axes) :], strict=False)
-        fit &= all(size in (1, length[axis]) for axis, size in sizes)
+        fits &= all(size in (1, length[axis]) for axis, size in sizes)
     try:
         np.broadcast_shapes(query[:-2], key[:-2], value[:-2])
     except ValueError:
-        fit = False
-    if not fit:
+        fits = False
+    if not fits:
         other = "BTNH (that of JAX)" if layout == "BNTH" else "BNTH"
         raise UserError(
             f"fused with layout {layout} wants, with heads first, queries [..., T, K], keys "

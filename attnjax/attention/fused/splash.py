@@ -25,7 +25,7 @@ FORBIDDEN = -0.7 * float(np.finfo(np.float32).max)
 
 
 def splash_refuses(inputs: Inputs) -> str | None:
-    """The part of the inputs that splash cannot compute, in words; None if it can compute all."""
+    """Return the part of the inputs that splash cannot compute, in words, or None."""
     for x in (inputs.query, inputs.key, inputs.value):
         if x.dtype not in (jnp.dtype("float32"), jnp.dtype("bfloat16")):
             return f"the dtype {x.dtype}: it must be float32 or bfloat16"
@@ -41,7 +41,7 @@ def splash_refuses(inputs: Inputs) -> str | None:
 
 
 def splash(inputs: Inputs) -> jax.Array:
-    """Context [..., T, V]; 0 where a query may attend to nothing.
+    """Return the context [..., T, V]; 0 where a query may attend to nothing.
 
     Tiles that causality and windows empty are skipped; segments and padding are compared in every
     other tile.
@@ -79,7 +79,7 @@ def splash(inputs: Inputs) -> jax.Array:
     nobody = jnp.full((1,), FORBIDDEN / 2, jnp.float32)
 
     def of_example(query: jax.Array, key: jax.Array, value: jax.Array, ids: Any) -> jax.Array:
-        """The context of one example, [T, K], [S, K], [S, V] and its segments, as one head."""
+        """Return an example's context, [T, K], [S, K], [S, V] and its segments, as one head."""
         own = None if ids is None else kernels.SegmentIds(*ids)
         return attend(query[None], key[None], value[None], own, nobody)[0]
 
@@ -89,25 +89,25 @@ def splash(inputs: Inputs) -> jax.Array:
 
 
 def _block(size: int, most: int = BLOCK) -> int:
-    """The greatest power of two that divides a size, at most `most`."""
+    """Return the greatest power of two that divides a size, at most `most`."""
     return min(most, size & -size)
 
 
 def _static(inputs: Inputs, rows: int, columns: int):
-    """Causality and windows as the kernel's own mask, of which it skips the empty tiles."""
+    """Return causality and windows as the kernel's own mask, of which it skips the empty tiles."""
     from jax.experimental.pallas.ops.tpu import splash_attention as kernels
 
-    far = rows + columns
-    behind, ahead = (min(far, reach) for reach in inputs.window() or (far, far))
+    farthest = rows + columns
+    before, after = (min(farthest, reach) for reach in inputs.window() or (farthest, farthest))
     if inputs.is_causal():
-        ahead = 0
-    if behind == ahead == far:
+        after = 0
+    if before == after == farthest:
         return kernels.FullMask((rows, columns))
-    return kernels.LocalMask((rows, columns), (behind, ahead), 0)
+    return kernels.LocalMask((rows, columns), (before, after), 0)
 
 
 def _segments(inputs: Inputs, sizes: tuple[int, int]) -> tuple[jax.Array, jax.Array] | None:
-    """Segment numbers [N, T] and [N, S], equal if a pair is allowed; None: all pairs are allowed.
+    """Return segment numbers [N, T] and [N, S], equal if a pair is allowed; None: all are.
 
     A key that no query may attend to has a number that no query has.
     """

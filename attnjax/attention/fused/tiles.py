@@ -30,9 +30,11 @@ examples of its own: on one example the cores would wait for one another."""
 
 
 class TilePlan(NamedTuple):
-    """The tiles, of so many queries (rows) and keys (columns), as known before compiling.
+    """The tiles, as known before compiling.
 
     Attributes:
+        rows: the number of queries of a tile.
+        columns: the number of keys of a tile.
         whole: tiles (i, j) without a forbidden pair.
         partial: the other tiles that may hold an allowed pair.
     """
@@ -51,12 +53,12 @@ class Tile(NamedTuple):
     key: tuple[jax.Array, int]
 
     def cut(self, x: jax.Array, side: str, axis: int = 1) -> jax.Array:
-        """The tile's part of an array whose axis is that of a side, "query" or "key"."""
+        """Return the tile's part of an array whose axis is that of a side, "query" or "key"."""
         number, size = getattr(self, side)
         return lax.dynamic_slice_in_dim(x, number * size, size, axis)
 
     def put(self, x: jax.Array, part: jax.Array, side: str, axis: int) -> jax.Array:
-        """The array with another part in the place of that which `cut` gives."""
+        """Return the array with the part that `cut` gives replaced by another."""
         number, size = getattr(self, side)
         return lax.dynamic_update_slice_in_dim(x, part, number * size, axis)
 
@@ -73,51 +75,51 @@ class Arrays(NamedTuple):
     bias: Partial | None
 
 
-class Where(NamedTuple):
-    """The allowed pairs, by single rules and by positions, with arrays [N, T] and [N, S].
+class AllowedPairs(NamedTuple):
+    """Which query-key pairs are allowed: rules, and arrays [N, T] and [N, S] of positions.
 
-    `some` says which tiles may hold an allowed pair, [N, query blocks, key blocks]; None: the plan
-    does. A leading axis is N, or 1 if all examples are alike.
+    `maybe_allowed` marks the tiles that may hold an allowed pair, [N, query blocks, key blocks];
+    None: the plan does. A leading axis is N, or 1 if all examples are alike.
     """
 
     rules: tuple[Mask, ...]
     positions: Positions
-    some: jax.Array | None
+    maybe_allowed: jax.Array | None
 
-    def of_group(self, share: Share) -> "Where":
-        """The allowed pairs of one group; `some` is then [query blocks, key blocks]."""
+    def of_group(self, share: Share) -> "AllowedPairs":
+        """Return the pairs of one group; `maybe_allowed` is then [query blocks, key blocks]."""
         rules = tuple(rule.map_arrays(lambda x, _: share(x)) for rule in self.rules)
-        some = None if self.some is None else share(self.some).any(0)
-        return Where(rules, share(self.positions), some)
+        tiles = None if self.maybe_allowed is None else share(self.maybe_allowed).any(0)
+        return AllowedPairs(rules, share(self.positions), tiles)
 
-    def on_tile(self, tile: Tile) -> Positions:
-        """The positions of a tile: [G or 1, rows], [G or 1, columns]."""
+    def positions_of(self, tile: Tile) -> Positions:
+        """Return the positions of a tile: [G or 1, rows], [G or 1, columns]."""
         query, key = self.positions
         return Positions(tile.cut(query, "query"), tile.cut(key, "key"))
 
     def bias(self, tile: Tile, bias: Partial, query: jax.Array) -> jax.Array:
-        """The bias on a tile with queries [G, rows, K], which are scaled: [G, rows, columns]."""
-        added = bias(query, self.on_tile(tile)).astype(query.dtype)
+        """Return the bias on a tile with scaled queries [G, rows, K]: [G, rows, columns]."""
+        added = bias(query, self.positions_of(tile)).astype(query.dtype)
         return jnp.broadcast_to(added, (*query.shape[:2], tile.key[1]))
 
     def allowed(self, tile: Tile) -> jax.Array:
-        """The allowed pairs of a tile: booleans that broadcast to [G, rows, columns]."""
+        """Return the allowed pairs of a tile: booleans that broadcast to [G, rows, columns]."""
 
         def cut(x: jax.Array, axes: tuple[str, ...]) -> jax.Array:
             for axis, side in enumerate(axes, start=1):
                 x = tile.cut(x, side, axis)
             return x
 
-        positions = self.on_tile(tile)
+        positions = self.positions_of(tile)
         return reduce(and_, (rule.map_arrays(cut).dense(positions) for rule in self.rules))
 
 
-def _more_examples(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, for which `vmap` means more examples: N becomes M N, read in groups.
+def _vmap_as_examples(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make `vmap` over M extend the example axis to M N, which is read in groups.
 
-    JAX's own rule would read the tiles of all M side by side, too many for a cache. Heads that have
+    JAX's own rule would hold the tiles of all M at once, too many for a cache. Heads that have
     parameters or constants of their own come here by `vmap`. The function is of a plan, `Arrays`,
-    `Where` and other arrays; its results lead with N.
+    `AllowedPairs` and other arrays; its results lead with N.
     """
 
     def run(plan: TilePlan, *given: Any) -> Any:
@@ -127,7 +129,7 @@ def _more_examples(function: Callable[..., Any]) -> Callable[..., Any]:
             shape = size, arrays.query.shape[1 if mapped[0].query else 0]
 
             def join(x: jax.Array, mapped: bool) -> jax.Array:
-                """[M, N or 1, ...] or [N or 1, ...] -> [M N, ...]."""
+                """Merge M and N: [M, N or 1, ...] or [N or 1, ...] -> [M N, ...]."""
                 x = x if mapped else x[None]
                 return jnp.broadcast_to(x, (*shape, *x.shape[2:])).reshape(-1, *x.shape[2:])
 
@@ -135,8 +137,8 @@ def _more_examples(function: Callable[..., Any]) -> Callable[..., Any]:
                 return join(x, mapped) if mapped or len(x) > 1 else x
 
             joins = [join, join_unless_alike, *[join] * (len(given) - 1)]
-            each = zip(joins, (arrays, *given), mapped, strict=True)
-            results = run(plan, *(jax.tree.map(*joined) for joined in each))
+            trees = zip(joins, (arrays, *given), mapped, strict=True)
+            results = run(plan, *(jax.tree.map(*joined) for joined in trees))
             results = jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), results)
             return results, jax.tree.map(lambda _: True, results)
 
@@ -146,13 +148,13 @@ def _more_examples(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-@_more_examples
-def contexts(plan: TilePlan, arrays: Arrays, where: Where) -> tuple[jax.Array, jax.Array]:
-    """The context [N, T, V], and log sum exp of each row of logits, [N, T, 1]."""
+@_vmap_as_examples
+def contexts(plan: TilePlan, arrays: Arrays, pairs: AllowedPairs) -> tuple[jax.Array, jax.Array]:
+    """Return the context [N, T, V], and log sum exp of each row of logits, [N, T, 1]."""
     query, key, value, bias = arrays
 
     def group(share: Share) -> tuple[jax.Array, jax.Array]:
-        own = where.of_group(share)
+        own = pairs.of_group(share)
         q, k, v = plan.scale * share(widen(query)), share(key), share(value)
         added = jax.tree.map(widen, share(bias))
 
@@ -175,26 +177,26 @@ def contexts(plan: TilePlan, arrays: Arrays, where: Where) -> tuple[jax.Array, j
         zeros = jnp.zeros((*q.shape[:-1], v.shape[-1]), wide(v))
         column = zeros[..., :1]
         start = [jnp.full_like(column, -jnp.inf), column, zeros]
-        highest, total, context = _over(plan, own, update, start, [("query", 1)] * 3)
+        highest, total, context = _scan_tiles(plan, own, update, start, [("query", 1)] * 3)
         empty = total == 0
         context = context / jnp.where(empty, 1, total)
         # For an empty row the level is inf, so that the backward pass computes weights of 0.
         level = jnp.where(empty, jnp.inf, highest + jnp.log(jnp.where(empty, 1, total)))
         return context.astype(value.dtype), level
 
-    return _each_group(plan, group, len(query))
+    return _map_groups(plan, group, len(query))
 
 
-@_more_examples
+@_vmap_as_examples
 def slopes(
     plan: TilePlan,
     arrays: Arrays,
-    where: Where,
+    pairs: AllowedPairs,
     context: jax.Array,
     level: jax.Array,
     slope: jax.Array,
 ) -> Arrays:
-    """The gradients of query, key, value and bias.
+    """Return the gradients of query, key, value and bias.
 
     Tiles are transposed, [G, columns, rows]. Two of the three products that read a transposed tile
     then have it on their left in the order in which it is stored; the third computes the queries'
@@ -204,48 +206,48 @@ def slopes(
     query, key, value, bias = arrays
 
     def group(share: Share) -> Arrays:
-        own = where.of_group(share)
+        own = pairs.of_group(share)
         q, k, v, d = plan.scale * share(widen(query)), share(key), share(value), share(widen(slope))
-        added, levels = jax.tree.map(widen, share(bias)), _turned(share(level))
+        added, levels = jax.tree.map(widen, share(bias)), _transpose(share(level))
         inner = (d * widen(share(context))).sum(-1)[:, None]
-        k_turned = _turned(k)
+        transposed_k = _transpose(k)
 
         def update(old: list[Any], tile: Tile, masked: bool) -> list[Any]:
             by_query, by_key, by_value, by_bias = old
             row, column = partial(tile.cut, side="query"), partial(tile.cut, side="key")
             logits = product("sk,tk->st", widen(column(k)), row(q))
             if added is not None:
-                logits += _turned(own.bias(tile, added, row(q)))
+                logits += _transpose(own.bias(tile, added, row(q)))
             if masked:
-                logits = _forbid(logits, _turned(own.allowed(tile)))
+                logits = _forbid(logits, _transpose(own.allowed(tile)))
             weights = jnp.exp(logits - row(levels, axis=2))
             by_weights = product("sv,tv->st", widen(column(v)), row(d))
             by_logits = weights * (by_weights - row(inner, axis=2))
-            by_query += product("ks,st->kt", widen(column(k_turned, axis=2)), by_logits)
+            by_query += product("ks,st->kt", widen(column(transposed_k, axis=2)), by_logits)
             by_key += product("st,tk->sk", by_logits, row(q))
             by_value += product("st,tv->sv", weights, row(d))
             if added is not None:
                 _, pull = jax.vjp(partial(own.bias, tile), added, row(q))
-                more, by_row = pull(_turned(by_logits))
+                more, by_row = pull(_transpose(by_logits))
                 by_bias = jax.tree.map(jnp.add, by_bias, more)
-                by_query += _turned(by_row)
+                by_query += _transpose(by_row)
             return [by_query, by_key, by_value, by_bias]
 
         start = [
-            jnp.zeros_like(_turned(q)),
+            jnp.zeros_like(_transpose(q)),
             *(jnp.zeros_like(x, wide(x)) for x in (k, v)),
             jax.tree.map(jnp.zeros_like, added),
         ]
         slots = [("query", 2), ("key", 1), ("key", 1), None]
-        by_query, by_key, by_value, by_bias = _over(plan, own, update, start, slots)
-        slopes = Arrays(plan.scale * _turned(by_query), by_key, by_value, by_bias)
+        by_query, by_key, by_value, by_bias = _scan_tiles(plan, own, update, start, slots)
+        slopes = Arrays(plan.scale * _transpose(by_query), by_key, by_value, by_bias)
         return jax.tree.map(lambda x, y: x.astype(y.dtype), slopes, arrays)
 
-    return _each_group(plan, group, len(query))
+    return _map_groups(plan, group, len(query))
 
 
-def _each_group(plan: TilePlan, group: Callable[[Share], Any], examples: int) -> Any:
-    """The results of all groups, computed one group after the other: leaves [N, ...]."""
+def _map_groups(plan: TilePlan, group: Callable[[Share], Any], examples: int) -> Any:
+    """Compute the results of all groups, one group after the other: leaves [N, ...]."""
     most = max(1, ENTRIES // (plan.rows * plan.columns))
     size = max(number for number in range(1, most + 1) if examples % number == 0)
 
@@ -259,19 +261,21 @@ def _each_group(plan: TilePlan, group: Callable[[Share], Any], examples: int) ->
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), grouped)
 
 
-def _over(plan: TilePlan, own: Where, update: Callable[..., Any], carry: Any, slots: Any) -> Any:
+def _scan_tiles(
+    plan: TilePlan, own: AllowedPairs, update: Callable[..., Any], carry: Any, slots: Any
+) -> Any:
     """Carry results over all tiles; `update` gets the part of each that its slot names.
 
     A slot is the side and the number of an axis; None: the part is all.
     """
 
-    def step(masked: bool, carry: list[Any], place: Any) -> tuple[list[Any], None]:
-        i, j = place
+    def step(masked: bool, carry: list[Any], index: Any) -> tuple[list[Any], None]:
+        i, j = index
         tile = Tile((i, plan.rows), (j, plan.columns))
         parts = [tile.cut(x, *slot) if slot else x for x, slot in zip(carry, slots, strict=True)]
         change = partial(update, tile=tile, masked=masked)
-        if own.some is not None:
-            new = lax.cond(own.some[i, j], change, lambda parts: parts, parts)
+        if own.maybe_allowed is not None:
+            new = lax.cond(own.maybe_allowed[i, j], change, lambda parts: parts, parts)
         else:
             new = change(parts)
         return [
@@ -279,17 +283,17 @@ def _over(plan: TilePlan, own: Where, update: Callable[..., Any], carry: Any, sl
             for x, part, slot in zip(carry, new, slots, strict=True)
         ], None
 
-    for places, masked in ((plan.whole, False), (plan.partial, True)):
-        if places:
-            carry, _ = lax.scan(partial(step, masked), carry, jnp.array(places, jnp.int32))
+    for tiles, masked in ((plan.whole, False), (plan.partial, True)):
+        if tiles:
+            carry, _ = lax.scan(partial(step, masked), carry, jnp.array(tiles, jnp.int32))
     return carry
 
 
-def _turned(x: jax.Array) -> jax.Array:
+def _transpose(x: jax.Array) -> jax.Array:
     return jnp.swapaxes(x, 1, 2)
 
 
 def _forbid(logits: jax.Array, allowed: jax.Array) -> jax.Array:
-    """The logits, with -inf where a pair is forbidden."""
+    """Return the logits, with -inf where a pair is forbidden."""
     # Without the barrier XLA fuses the comparison into the exponential, which takes twice as long.
     return lax.optimization_barrier(jnp.where(allowed, logits, -jnp.inf))
