@@ -45,7 +45,7 @@ class Model(nn.Module, ABC, kw_only=True):
 
     @nn.nowrap
     def init(self, rngs: Any, *args: Any, **kwargs: Any) -> Any:
-        """The variables of Linen's `init`, with parameters drawn by the model's initializer.
+        """Return the variables of Linen's `init`, with parameters drawn by the model's initializer.
 
         Raises:
             ValueError: the model has no vocabulary sizes yet.
@@ -64,14 +64,14 @@ class Model(nn.Module, ABC, kw_only=True):
 
     @abstractmethod
     def __call__(self, source: Source, decoder_input: Array, *, deterministic: bool) -> Array:
-        """Predictions [B, T, ...]; a deterministic call leaves out everything that is random.
+        """Return predictions [B, T, ...]; a deterministic call leaves out all that is random.
 
         The input of a decoder of words is the target moved one position to the right, START first.
         """
 
     @nn.nowrap
     def with_vocabularies(self, source: int | None, target: int | None) -> Self:
-        """A copy of the model with the vocabulary sizes filled in; None: that side is not text."""
+        """Copy the model with the vocabulary sizes filled in; None: that side is not text."""
         both = zip(SIDES, (source, target), strict=True)
         sizes = {side: size for side, size in both if size is not None}
         own = {side: name for side, name in FIELDS.items() if hasattr(self, name)}
@@ -105,12 +105,12 @@ class Model(nn.Module, ABC, kw_only=True):
 
     @nn.nowrap
     def max_length(self, side: Side) -> MaxLength | None:
-        """The maximum sentence length, if any; by default all parts limit the `limited` sides."""
+        """Return the maximum sentence length, or None; any part limits the `limited` sides."""
         return smallest_limit({"model": self}) if side in self.limited else None
 
     @nn.nowrap
     def check_lengths(self, lengths: Sequence[int] | np.ndarray, where: str, side: Side) -> None:
-        """Refuse a sentence too long, END counted; `where` says whose, "of the test split"."""
+        """Refuse a sentence too long, END counted; `where` says whose: "of the test split"."""
         limit = self.max_length(side)
         if limit is None:
             return
@@ -126,7 +126,7 @@ class Model(nn.Module, ABC, kw_only=True):
 
     @nn.nowrap
     def alignment(self, params: Any, source: Source, decoder_input: Array) -> Array:
-        """The weights [B, T, S] of the last attention to the source, the mean over its heads.
+        """Return the weights [B, T, S] of the last attention to the source, averaged over heads.
 
         Raises:
             UserError: no attention to the source shows its weights.
@@ -144,18 +144,18 @@ class Model(nn.Module, ABC, kw_only=True):
     def attentions(
         self, params: Any, source: Source, decoder_input: Array
     ) -> tuple[LayerAttention, ...]:
-        """Weights, logits and mask of the model's attentions in a teacher-forced pass."""
+        """Return weights, logits and mask of the model's attentions in a teacher-forced pass."""
         tree = self.sown_attention(params, source, decoder_input)
         return tuple(self.attentions_in(tree, source, decoder_input))
 
     @nn.nowrap
     def attentions_in(self, tree: Any, source: Source, decoder_input: Array) -> Attentions:
-        """The attentions in the collection "attention" of a pass, from below; by default none."""
+        """Return the attentions in the collection "attention", from below; by default none."""
         return ()
 
     @nn.nowrap
     def sown_attention(self, params: Any, source: Source, decoder_input: Array) -> Any:
-        """The collection "attention" sown by a teacher-forced pass without dropout."""
+        """Return the collection "attention" sown by a teacher-forced pass without dropout."""
         _, sown = self.apply(
             {"params": params}, source, decoder_input, deterministic=True, mutable=["attention"]
         )
@@ -169,8 +169,8 @@ class PackingModel(Model, kw_only=True):
     """
 
     @nn.nowrap
-    def places(self, length: int) -> int:
-        """The places that the model reads of a packed row, whose two sides have `length` each."""
+    def row_length(self, length: int) -> int:
+        """Return how many positions of a packed row, with `length` a side, the model reads."""
         return length
 
     @nn.nowrap
@@ -182,11 +182,12 @@ class PackingModel(Model, kw_only=True):
                     f"{path} is a {type(part).__name__}, which would mix the sentences of a packed "
                     "row: choose another, or --training.batching:batching"
                 )
-        limit, places = smallest_limit({"model": self}), self.places(length)
-        if limit is not None and places > limit.words:
+        limit, positions = smallest_limit({"model": self}), self.row_length(length)
+        if limit is not None and positions > limit.words:
             raise UserError(
-                f"a packed row of training.batching.length={length} has {places} places, more than "
-                f"the {limit.words} of {limit.path}: choose shorter rows or a larger {limit.path}"
+                f"a packed row of training.batching.length={length} has {positions} positions, "
+                f"more than the {limit.words} of {limit.path}: choose shorter rows or a larger "
+                f"{limit.path}"
             )
 
 
@@ -201,19 +202,19 @@ class SymbolModel(Model, kw_only=True):
 
     @abstractmethod
     def features(self, source: Source, decoder_input: Words, *, deterministic: bool) -> Features:
-        """The factors of the logits; a `PackingModel` takes the `packing` of packed rows, too."""
+        """Return the factors of the logits; a `PackingModel` takes `packing`, of packed rows."""
 
     def __call__(self, source: Source, decoder_input: Words, *, deterministic: bool) -> Array:
-        """The logits [B, T, V] of every symbol, under teacher forcing."""
+        """Return the logits [B, T, V] of every symbol, under teacher forcing."""
         return logits(*self.features(source, decoder_input, deterministic=deterministic))
 
 
-Places = Int[Array, "B N"]
-"""The places of the words to predict; each is below S."""
+WordPositions = Int[Array, "B N"]
+"""The positions of the words to predict; each is below S."""
 
 
 class Predictions(NamedTuple):
-    """The words at the given places, and the label of the whole source, if there is a head."""
+    """The words at the given positions, and the label of the whole source, if there is a head."""
 
     words: Features
     label: Features | None
@@ -228,12 +229,14 @@ class MaskedWordModel(Model):
     source_vocabulary: PositiveInt | None = None
 
     @abstractmethod
-    def predict(self, source: Text, places: Places, *, deterministic: bool) -> Predictions:
-        """Predict the words at some places of a source, and the label of the source."""
+    def predict(
+        self, source: Text, positions: WordPositions, *, deterministic: bool
+    ) -> Predictions:
+        """Predict the words at some positions of a source, and the label of the source."""
 
 
 def logits(
     hidden: Float[Array, "*B T D"], output_embedding: Float[Array, "V D"]
 ) -> Float[Array, "*B T V"]:
-    """Hidden vectors times output embedding, in float32 or wider."""
+    """Multiply hidden vectors by the output embedding, in float32 or wider."""
     return product("td,vd->tv", hidden, output_embedding, wide(hidden))

@@ -1,6 +1,6 @@
 """Self-attention in search, a word at a time, for the K hypotheses of each sentence.
 
-An attention is stepped in one of two ways; its method `start` says in which.
+An attention is stepped in one of two ways, which depends on its method `start`.
 
     cached      It reads the prepared keys and values of all words so far. One cache is shared by
                 the beam: what beam k wrote at step l stays at index l * K + k. Hypotheses carry
@@ -67,12 +67,12 @@ class OwnEntries(DenseMask):
 
 
 class BeamCache(NamedTuple):
-    """The place of the present step's entries, and the entries that each hypothesis may attend to.
+    """The index of the present step's entries, and the entries that a hypothesis may attend to.
 
     Attributes:
         mask: [B, K, entries]. The entries are those of a prompt, then L * K of the hypotheses.
         first: the index of the first of the present step's K entries.
-        positions: of the K queries and of the entries; they lead with B behind a prompt, else 1.
+        positions: of the K queries and of the entries; they lead with B after a prompt, else 1.
     """
 
     mask: OwnEntries
@@ -81,7 +81,7 @@ class BeamCache(NamedTuple):
 
 
 def empty_memory(attention: AttentionBase, x: Embedded, *, length: int, beams: int) -> LayerMemory:
-    """The memory before the first word, with room for L words; of x shape and dtype count."""
+    """Return the memory before the first word, with room for L words, for the shape of x."""
     word = jnp.zeros((len(x), beams, 1, x.shape[-1]), x.dtype)
     recurrent = attention.start(attention.prepare(word, word))
     if recurrent is not None:
@@ -93,7 +93,7 @@ def empty_memory(attention: AttentionBase, x: Embedded, *, length: int, beams: i
 def attend_to_prompt(
     attention: AttentionBase, x: Embedded, present: Present, *, length: int, beams: int
 ) -> tuple[Float[Array, "B S A"], LayerMemory]:
-    """Causal self-attention of a prompt, and the memory of it, with room for L words to come.
+    """Read a prompt by causal self-attention; the memory has room for L words to come.
 
     Only the words that are `present`, the first ones of each row, are remembered.
     """
@@ -116,7 +116,7 @@ def attend_to_prompt(
 def attend_to_past(
     attention: AttentionBase, x: Float[Array, "B K D"], memory: LayerMemory, beams: BeamCache
 ) -> tuple[Float[Array, "B K A"], LayerMemory]:
-    """Causal self-attention of one more word of each hypothesis, and the memory with that word."""
+    """Read one more word of each hypothesis; the memory then has that word."""
     if memory.recurrent is None:
         write = partial(jax.lax.dynamic_update_slice_in_dim, start_index=beams.first, axis=-2)
         cache = jax.tree.map(write, memory.cache, attention.prepare(x, x))
@@ -133,7 +133,7 @@ def attend_to_past(
 def gather(
     memories: Sequence[LayerMemory], back_pointers: Array
 ) -> tuple[tuple[Any, ...], BeamState]:
-    """The memories of all layers as the cache and the state of a model."""
+    """Split the memories of all layers into the cache and the state of a model."""
     caches, recurrent = zip(*memories, strict=True)
     return caches, BeamState(back_pointers, recurrent)
 
@@ -141,7 +141,7 @@ def gather(
 def grow_cache(
     cache: Sequence[Any], state: BeamState, *, length: int
 ) -> tuple[tuple[Any, ...], BeamState]:
-    """The cache and the state of a model with room for so many words."""
+    """Enlarge the cache and the state of a model for `length` words."""
     back_pointers = state.back_pointers
     _, beams, steps = back_pointers.shape
     back_pointers = jnp.pad(back_pointers, ((0, 0), (0, 0), (0, length - steps)))
@@ -152,7 +152,7 @@ def grow_cache(
 def beam_cache(
     back_pointers: BackPointers, step: Step, prompt: Present | None
 ) -> tuple[BackPointers, BeamCache]:
-    """How a step reads and writes the cache, after the back-pointers with the step's own.
+    """Return the back-pointers with the step's own, and how the step uses the cache.
 
     Of a prompt the words that are present, the first ones of each row, are read.
     """
@@ -165,16 +165,16 @@ def beam_cache(
     own, first = own.reshape(batch, beams, length * beams), step * beams
     query, key = jnp.broadcast_to(step, (1, beams)), jnp.repeat(steps, beams)[None]
     if prompt is not None:
-        places, count = prompt.shape[1], prompt.sum(-1, keepdims=True)
-        seen = jnp.broadcast_to(prompt[:, None], (batch, beams, places))
-        own, first = jnp.concatenate([seen, own], axis=-1), places + first
-        place = jnp.broadcast_to(jnp.arange(places)[None], (batch, places))
-        query, key = count + query, jnp.concatenate([place, count + key], axis=-1)
+        size, count = prompt.shape[1], prompt.sum(-1, keepdims=True)
+        seen = jnp.broadcast_to(prompt[:, None], (batch, beams, size))
+        own, first = jnp.concatenate([seen, own], axis=-1), size + first
+        position = jnp.broadcast_to(jnp.arange(size)[None], (batch, size))
+        query, key = count + query, jnp.concatenate([position, count + key], axis=-1)
     return back_pointers, BeamCache(OwnEntries(own), first, Positions(query, key))
 
 
 def _grow(cache: Any, more: int) -> Any:
-    """The cache, leaves [..., entries, any], with so many more empty entries behind its own."""
+    """Append `more` empty entries to a cache, leaves [..., entries, any]."""
 
     def grow(old: Array) -> Array:
         return jnp.pad(old, [*[(0, 0)] * (old.ndim - 2), (0, more), (0, 0)])

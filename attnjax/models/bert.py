@@ -31,7 +31,7 @@ EPSILON = 1e-12
 
 
 def bert_layer(heads: int, width: int, dropout: float = 0.1) -> EncoderLayer:
-    """A layer as BERT has them: biases in every linear map, exact GELU, dropout on the weights.
+    """Return a layer of BERT: biases in every linear map, exact GELU, dropout on the weights.
 
     The width is F, of the feed-forward network.
     """
@@ -42,7 +42,7 @@ def bert_layer(heads: int, width: int, dropout: float = 0.1) -> EncoderLayer:
 
 
 def segments_of(source: Words) -> Words:
-    """The number of ENDs before each place: 0 in the first sentence, 1 in the second."""
+    """Count the ENDs before each position: 0 in the first sentence, 1 in the second."""
     ends = (source == END).astype(jnp.int32)
     return jnp.cumsum(ends, axis=1) - ends
 
@@ -62,7 +62,7 @@ class BertEncoder(nn.Module):
         norm: of the sum of the embeddings.
         dropout: on the embeddings and on what each sub-layer adds.
 
-    Source: Devlin et al. 2019, section 3 and Figure 2; the place of norm and dropout, and the
+    Source: Devlin et al. 2019, section 3 and Figure 2; the order of norm and dropout, and the
         epsilon, are those of the authors' program, github.com/google-research/bert.
     """
 
@@ -87,7 +87,7 @@ class BertEncoder(nn.Module):
         self.drop = Dropout(self.dropout)
 
     def __call__(self, source: Text, *, deterministic: bool) -> Float[Array, "B 1+S D"]:
-        """The states of START and of the source's words."""
+        """Return the states of START and of the source's words."""
         words = jnp.pad(source, ((0, 0), (1, 0)), constant_values=START)
         present = words != PAD
         counted = None if deterministic else present & (source != PAD).any(1, keepdims=True)
@@ -110,13 +110,13 @@ class BertModel(SymbolModel):
 
     @nn.nowrap
     def max_length(self, side: Side) -> MaxLength | None:
-        """START takes one position."""
+        """Subtract the position that START takes."""
         limit = super().max_length(side)
         return None if limit is None else limit._replace(words=limit.words - 1)
 
     @nn.nowrap
     def attentions_in(self, tree: Any, source: Source, decoder_input: Words) -> Attentions:
-        """The self-attention of every layer, from below; START is the first position."""
+        """Yield the self-attention of every layer, from below; START is the first position."""
         words = jnp.pad(source, ((0, 0), (1, 0)), constant_values=START)
         mask, label = pairs(words != PAD, words != PAD), isinstance(self, LabelModel)
         for number in range(self.bert.num_layers):
@@ -141,7 +141,7 @@ class LabelHead(nn.Module):
 
 
 def with_bias(hidden: Array, table: Array, bias: Float[Array, " V"]) -> Features:
-    """Hidden vectors with a column of ones, and a table with a column of biases.
+    """Append a column of ones to hidden vectors, and one of biases to a table.
 
     Training takes logits as a product: here it is hidden table^T + bias.
     """

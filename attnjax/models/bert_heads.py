@@ -13,7 +13,7 @@ from attnjax.config.constraints import DropoutRate
 from attnjax.data.examples import Examples
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
-from attnjax.models.base import MaskedWordModel, Places, Predictions, logits
+from attnjax.models.base import MaskedWordModel, Predictions, WordPositions, logits
 from attnjax.models.bert import EPSILON, BertModel, LabelHead, with_bias
 from attnjax.models.sequence_model import LabelModel, SequenceModel
 from attnjax.models.shapes import Embedded, Features, NextWord, Source, Step, Text, Words
@@ -28,7 +28,7 @@ declare(Kind.UNDECAYED, "word_bias")
 class BertClassifier(BertModel, LabelModel):
     """p(label) = softmax(W pooled + b), pooled = tanh(W_p h_0 + b_p), h_0 the state of START.
 
-    Dropout falls on the pooled vector.
+    Dropout is applied to the pooled vector.
 
     Source: Devlin et al. 2019, section 4.1; the tanh is in the authors' program only.
     """
@@ -37,7 +37,7 @@ class BertClassifier(BertModel, LabelModel):
 
     @nn.nowrap
     def alignment(self, params: Any, source: Text, decoder_input: Words) -> Float[Array, "B 1 S"]:
-        """The weights of the words for START in the last layer; they sum to 1 less START's own."""
+        """Return the words' weights for START in the last layer; they sum to 1 less START's own."""
         return super().alignment(params, source, decoder_input)[:, :1, 1:]
 
     def setup(self) -> None:
@@ -47,12 +47,12 @@ class BertClassifier(BertModel, LabelModel):
         self.drop = Dropout(self.dropout)
 
     def label_features(self, source: Text, *, deterministic: bool) -> Features:
-        """The pooled vector and the labels' weights, each with its share of the bias."""
+        """Return the pooled vector and the labels' weights, each with its part of the bias."""
         states = self.encoder(source, deterministic=deterministic)
-        return self.of_states(states, deterministic=deterministic)
+        return self._pool_states(states, deterministic=deterministic)
 
-    def of_states(self, states: Float[Array, "B S _"], *, deterministic: bool) -> Features:
-        """`label_features` from the states, START's first."""
+    def _pool_states(self, states: Float[Array, "B S _"], *, deterministic: bool) -> Features:
+        """Compute `label_features` from the states, START's first."""
         pooled = jnp.tanh(self.pooler(states[:, :1]))
         return self.label(self.drop(pooled, deterministic=deterministic))
 
@@ -80,12 +80,14 @@ class BertPretraining(BertClassifier, MaskedWordModel):
             self.next_sentence = self.label = LabelHead(self.vocabulary)
             self.drop = Dropout(self.dropout)
 
-    def predict(self, source: Text, places: Places, *, deterministic: bool) -> Predictions:
+    def predict(
+        self, source: Text, positions: WordPositions, *, deterministic: bool
+    ) -> Predictions:
         states = self.encoder(source, deterministic=deterministic)
         label = None
         if self.vocabulary is not None:
-            label = self.of_states(states, deterministic=deterministic)
-        hidden = jnp.take_along_axis(states[:, 1:], places[..., None], axis=1)
+            label = self._pool_states(states, deterministic=deterministic)
+        hidden = jnp.take_along_axis(states[:, 1:], positions[..., None], axis=1)
         hidden = self.norm(nn.gelu(self.transform(hidden), approximate=False))
         words = self.encoder.embedding[: self.source_vocabulary]
         return Predictions(with_bias(hidden, words, self.word_bias), label)
@@ -93,14 +95,14 @@ class BertPretraining(BertClassifier, MaskedWordModel):
     def __call__(
         self, source: Text, decoder_input: Words, *, deterministic: bool
     ) -> Float[Array, "B S V"]:
-        places = jnp.broadcast_to(jnp.arange(source.shape[1])[None], source.shape)
-        return logits(*self.predict(source, places, deterministic=deterministic).words)
+        positions = jnp.broadcast_to(jnp.arange(source.shape[1])[None], source.shape)
+        return logits(*self.predict(source, positions, deterministic=deterministic).words)
 
 
 class BertTagger(BertModel, SequenceModel):
     """p(tag t) = softmax(W h_t + b): a tag for each word of the source, and END for its END.
 
-    Dropout falls on the states.
+    Dropout is applied to the states.
 
     Source: Devlin et al. 2019, section 5.3 and Figure 4 (d).
     """
@@ -126,17 +128,17 @@ class BertTagger(BertModel, SequenceModel):
         return self.encoder(source, deterministic=deterministic)[:, 1:], Padding(source != PAD)
 
     def features(self, source: Source, decoder_input: Words, *, deterministic: bool) -> Features:
-        """The states of the first T words; their tags do not depend on the decoder's input."""
+        """Return the states of the first T words; tags do not depend on the decoder's input."""
         states, _ = self.encode(source, deterministic=deterministic)
         states = self.drop(states[:, : decoder_input.shape[1]], deterministic=deterministic)
         return self.tag(states)
 
     def start(self, memory: Array, mask: Padding, *, length: int, beams: int) -> Any:
-        """The logits of all tags, [B, S, V]."""
+        """Return the logits of all tags, [B, S, V]."""
         return logits(*self.tag(memory)), (), ()
 
     def step(self, constants: Array, cache: Any, state: Any, word: Words, step: Step) -> NextWord:
-        """The logits of the tag at this place; behind the source those of its last."""
-        place = jnp.minimum(step, constants.shape[1] - 1)
-        tag = jax.lax.dynamic_index_in_dim(constants, place, axis=1)
+        """Return the logits of the tag at this position; after the source those of its last."""
+        position = jnp.minimum(step, constants.shape[1] - 1)
+        tag = jax.lax.dynamic_index_in_dim(constants, position, axis=1)
         return jnp.broadcast_to(tag, (*word.shape, tag.shape[-1])), cache, state

@@ -43,19 +43,19 @@ class Convolutions(nn.Module):
 
     @nn.compact
     def __call__(self, x: Images) -> Float[Array, "B h w D"]:
-        """Images -> patches, of which a side has height / 2^(blocks - 1) or width / 2^(...)."""
+        """Cut images into patches; a side has height / 2^(blocks - 1) or width / 2^(...)."""
         he = nn.initializers.he_normal()
         for number, block in enumerate(self.blocks):
             if number:
-                x = _pooled(x)
-            for place, channels in enumerate(block):
-                name = f"block_{number}_{place}"
+                x = _max_pool(x)
+            for index, channels in enumerate(block):
+                name = f"block_{number}_{index}"
                 x = nn.relu(nn.Conv(channels, (3, 3), kernel_init=he, name=name)(x))
         return x
 
 
-def _pooled(x: Images) -> Float[Array, "B h w channels"]:
-    """The maximum of each 2 x 2 pixels; an odd last row or column is left out.
+def _max_pool(x: Images) -> Float[Array, "B h w channels"]:
+    """Return the maximum of each 2 x 2 pixels; an odd last row or column is left out.
 
     The gradient of `nn.max_pool` takes XLA's CPU code twice as long.
     """
@@ -84,9 +84,9 @@ class Captioner(SequenceModel):
         h' = LSTM([E y; z], h)                          eq. 1 to 3
         p = softmax(L_o (E y + L_h h' + L_z z))         eq. 7
 
-    The initial c and h of the LSTM are two perceptrons of the patches' mean. Dropout falls on the
-    vector that L_o is multiplied with. An image with missing numbers (NaN) is filler; its patches
-    are masked.
+    The initial c and h of the LSTM are two perceptrons of the patches' mean. Dropout is applied to
+    the vector that L_o is multiplied with. An image with missing numbers (NaN) is filler; its
+    patches are masked.
 
     Attributes:
         width: W, of the LSTM's state.
@@ -125,7 +125,7 @@ class Captioner(SequenceModel):
         self.drop = Dropout(self.dropout)
 
     def encode(self, source: Images, *, deterministic: bool) -> tuple[Array, Padding]:
-        """The patches of images, row by row, [B, P, D], and their mask."""
+        """Return the patches of images, row by row, [B, P, D], and their mask."""
         present = _present(source)
         image = jnp.where(present[:, None, None, None], source, 0)
         patches = self.encoder(image.astype(self.output_embedding.dtype))
@@ -134,9 +134,9 @@ class Captioner(SequenceModel):
 
     def features(self, source: Images, decoder_input: Words, *, deterministic: bool) -> Features:
         image, state = self._begin(*self.encode(source, deterministic=deterministic))
-        look = partial(Captioner._look, image=image, deterministic=deterministic)
+        read = partial(Captioner._read_word, image=image, deterministic=deterministic)
         words = self.words[decoder_input]
-        _, (hidden, context) = scan_time(look)(self, state, words)
+        _, (hidden, context) = scan_time(read)(self, state, words)
         output = self._output(words, hidden, context)
         return self.drop(output, deterministic=deterministic), self.output_embedding
 
@@ -146,23 +146,23 @@ class Captioner(SequenceModel):
 
     def step(self, constants: Any, cache: Any, state: Any, word: Words, step: Step) -> NextWord:
         del step  # the state counts the words
-        look = partial(Captioner._look, image=constants, deterministic=True)
+        read = partial(Captioner._read_word, image=constants, deterministic=True)
         embedded = self.words[word]
-        state, (hidden, context) = vmap_beams(look)(self, state, embedded)
+        state, (hidden, context) = vmap_beams(read)(self, state, embedded)
         output = self._output(embedded, hidden, context)
         return logits(output, self.output_embedding), cache, state
 
     def _begin(self, memory: Array, mask: Padding) -> tuple[DecoderSource, Any]:
-        """The constants of an image, and the state of one caption before its first word."""
+        """Return the constants of an image, and the state of a caption before its first word."""
         mean = memory.mean(1)
         carry = tuple(perceptron(mean) for perceptron in self.begin)
         image = DecoderSource(self.attention.prepare(memory, memory), mask)
         return image, (carry, jnp.zeros(len(mean), jnp.int32))
 
-    def _look(
+    def _read_word(
         self, state: Any, word: Float[Array, "B D"], *, image: DecoderSource, deterministic: bool
     ) -> tuple[Any, tuple[Float[Array, "B W"], Float[Array, "B A"]]]:
-        """The state after a word; h and the gated context."""
+        """Read a word; return the state after it, and h and the gated context."""
         carry, position = state
         before = carry[-1]
         context = image.context(self.attention, before, position, deterministic=deterministic)
@@ -172,10 +172,10 @@ class Captioner(SequenceModel):
         return (carry, position + 1), (hidden, context)
 
     def _output(self, word: Array, hidden: Array, context: Array) -> Float[Array, "B T D"]:
-        """E y + L_h h + L_z z: eq. 7."""
+        """Return E y + L_h h + L_z z, eq. 7."""
         return word + self.of_state(hidden) + self.of_context(context)
 
 
 def _present(image: Images) -> Bool[Array, " B"]:
-    """Which images are not filler."""
+    """Return which images are not filler."""
     return jnp.isfinite(image).all((1, 2, 3))

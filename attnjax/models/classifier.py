@@ -28,10 +28,10 @@ class Classifier(LabelModel):
 
     The states h_1, ..., h_S and the query are the encoder's: of a recurrent one the query is [h_S
     of the forward direction; h_1 of the backward direction], of self-attention the state of a
-    learned vector that stands before the text. END is a word of the source, so that no text is
+    learned vector before the text. END is a word of the source, so that no text is
     empty. The label depends on the context alone: nothing goes around the attention.
 
-    Dropout falls on the embeddings, within the encoder, and on the context.
+    Dropout is applied to the embeddings, within the encoder, and to the context.
 
     Attributes:
         width: D, of the embeddings.
@@ -73,7 +73,7 @@ class Classifier(LabelModel):
         return self.drop(context, deterministic=deterministic), self.output_embedding
 
     def place_logits(self, source: Text) -> Float[Array, "B S V"]:
-        """The label's logits if one place had all the weight of the attention.
+        """Return the label's logits if one position had all the weight of the attention.
 
         Those of a text are their mean by the weights, if the attention's pool is `WeightedSum`.
         """

@@ -35,7 +35,7 @@ class Ensemble(SequenceModel):
 
     @staticmethod
     def params(members: Any) -> dict[str, Any]:
-        """The parameters of an ensemble, from those of its members in their order."""
+        """Return the parameters of an ensemble, from those of its members in their order."""
         return {f"models_{number}": member for number, member in enumerate(members)}
 
     @nn.nowrap
@@ -58,8 +58,8 @@ class Ensemble(SequenceModel):
             member.check_examples(examples, where)
 
     @nn.nowrap
-    def max_words(self, places: Any) -> Any:
-        limits = (member.max_words(places) for member in self.members)
+    def max_words(self, positions: Any) -> Any:
+        limits = (member.max_words(positions) for member in self.members)
         limits = [limit for limit in limits if limit is not None]
         return functools.reduce(jnp.minimum, limits) if limits else None
 
@@ -75,19 +75,19 @@ class Ensemble(SequenceModel):
     def attentions_in(self, tree: Any, source: Source, decoder_input: Words) -> Attentions:
         for number, member in enumerate(self.members):
             name = f"models_{number}"
-            for each in member.attentions_in(tree.get(name, {}), source, decoder_input):
-                yield each._replace(name=f"{name}.{each.name}")
+            for attention in member.attentions_in(tree.get(name, {}), source, decoder_input):
+                yield attention._replace(name=f"{name}.{attention.name}")
 
     def setup(self) -> None:
         self.models = [clone_template(member) for member in self.members]
 
     def encode(self, source: Source, *, deterministic: bool) -> tuple[tuple[Any, ...], Padding]:
-        """The memory and the mask of every member; of the places, the first member's mask."""
+        """Return every member's memory and mask, and the first member's mask."""
         encoded = [model.encode(source, deterministic=deterministic) for model in self.models]
         return tuple(encoded), encoded[0][1]
 
     def features(self, source: Source, decoder_input: Words, *, deterministic: bool) -> Features:
-        """The logits themselves, and as output embedding the identity [V, V]."""
+        """Return the logits, and as output embedding the identity [V, V]."""
         mean = _mean(
             logits(*model.features(source, decoder_input, deterministic=deterministic))
             for model in self.models
@@ -114,6 +114,6 @@ class Ensemble(SequenceModel):
 
 
 def _mean(members: Iterable[Array]) -> Float[Array, "B T V"]:
-    """The logarithm of the mean of the members' probabilities, from their logits."""
-    logs = jnp.stack([jax.nn.log_softmax(each) for each in members])
+    """Return the logarithm of the mean of the members' probabilities, from their logits."""
+    logs = jnp.stack([jax.nn.log_softmax(member) for member in members])
     return jax.nn.logsumexp(logs, axis=0) - jnp.log(float(len(logs)))

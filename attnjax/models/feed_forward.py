@@ -34,7 +34,7 @@ class FeedForwardBase(nn.Module, ABC):
 
     @abstractmethod
     def __call__(self, x: Float[Array, "*B D"], *, deterministic: bool) -> Float[Array, "*B D"]:
-        """The network's output at each position; no position sees another."""
+        """Return the network's output at each position; no position sees another."""
 
 
 class FeedForward(FeedForwardBase):
@@ -55,7 +55,7 @@ class FeedForward(FeedForwardBase):
 
     @nn.nowrap
     def linear(self, width: int, name: str) -> Callable[[Array], Array]:
-        """One of the two linear maps."""
+        """Return one of the two linear maps, by its name."""
         return Dense((width,), name=name)
 
 
@@ -77,8 +77,8 @@ class GatedFeedForward(FeedForwardBase):
     """FFN(x) = (f(x W) * x V) W_2 at every position, * element by element; no biases.
 
     f is the gate: "sigmoid" gives GLU, "identity" Bilinear, "relu" ReGLU, "gelu" GEGLU, "silu"
-    SwiGLU. A `width` F two thirds as large has the parameters of a `FeedForward`. Dropout falls on
-    the hidden layer; the paper has none.
+    SwiGLU. A `width` F two thirds as large has the parameters of a `FeedForward`. Dropout is
+    applied to the hidden layer; the paper has none.
 
     Source: Shazeer 2020, eq. 6; GLU itself: Dauphin et al. 2017.
     """

@@ -39,7 +39,7 @@ class KernelRegression(Model):
     def __call__(
         self, source: Points, decoder_input: Queries, *, deterministic: bool
     ) -> Float[Array, "B T"]:
-        """A y for each query, whose last column is not read; 0 where no point has any weight.
+        """Predict y for each query, whose last column is not read; 0 where no point has weight.
 
         The source are the known points, and in training the queries, too.
         """

@@ -20,7 +20,7 @@ from attnjax.errors import UserError
 from attnjax.models.base import PackingModel, logits
 from attnjax.models.beam_cache import BeamState, gather, grow_cache
 from attnjax.models.feed_forward import FeedForward
-from attnjax.models.packed_rows import first_places, row_masks, words_before
+from attnjax.models.packed_rows import row_masks, sentence_starts, words_before
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.models.shapes import Embedded, Features, NextWord, Source, Step, Text, Words
 from attnjax.models.sown_attention import Attentions, layer_attentions, pairs
@@ -33,7 +33,7 @@ from attnjax.nn.lift import clone_template, inherit
 
 
 def gpt_layer() -> DecoderLayer:
-    """A layer of GPT-2: linear maps with biases, a GELU, no attention to another text."""
+    """Return a layer of GPT-2: linear maps with biases, a GELU, no attention to another text."""
     return DecoderLayer(
         self_attention=MultiHead(bias=True),
         cross_attention=None,
@@ -49,12 +49,12 @@ class LanguageModel(SequenceModel, PackingModel):
 
     No h depends on later words.
 
-    The source is what stands before the target in a text, a prompt, or a sentence and its END; it
+    The source is what comes before the target in a text, a prompt, or a sentence and its END; it
     has at least one word. Its last word predicts the target's first, so the START in the input of
     the decoder is not read. Nothing is predicted of the source itself.
 
-    One embedding is input and output. Dropout falls on the sum of embedding and position, and on
-    what each sub-layer adds.
+    One embedding is input and output. Dropout is applied to the sum of embedding and position, and
+    to what each sub-layer adds.
 
     Attributes:
         width: D, of embeddings and layers.
@@ -100,18 +100,18 @@ class LanguageModel(SequenceModel, PackingModel):
             )
 
     @nn.nowrap
-    def places(self, length: int) -> int:
-        """Source and target stand in one text."""
+    def row_length(self, length: int) -> int:
+        """Count source and target, which are one text."""
         return 2 * length - 1
 
     @nn.nowrap
-    def max_words(self, places: Any) -> Any:
+    def max_words(self, positions: Any) -> Any:
         limit = self.max_length("target")
-        return None if limit is None else limit.words + 1 - places
+        return None if limit is None else limit.words + 1 - positions
 
     @nn.nowrap
     def attentions_in(self, tree: Any, source: Text, decoder_input: Words) -> Attentions:
-        """Every layer's self-attention over source and target, from below."""
+        """Yield every layer's self-attention over source and target, from below."""
         words = _text(source, decoder_input, self.max_length("source"))
         mask, read = jnp.tril(pairs(words != PAD, jnp.ones_like(words, bool))), (words, words)
         for number in range(self.num_layers):
@@ -123,15 +123,15 @@ class LanguageModel(SequenceModel, PackingModel):
         shared = {"residual": self.residual, "dropout": self.dropout}
         self.layers = [inherit(self.layer, **shared) for _ in range(self.num_layers)]
         self.last_residual = clone_template(self.residual)
-        self.where = clone_template(self.position)
+        self.position_encoding = clone_template(self.position)
         self.drop = Dropout(self.dropout)
 
     def _embed(self, words: Array, position: Array, *, deterministic: bool) -> Array:
-        """The embeddings of words [..., T] at positions that broadcast to them."""
+        """Embed words [..., T] at positions that broadcast to them."""
         embedded = lookup(self.embedding, words)
         if self.input_scale == "sqrt_width":
             embedded = embedded * jnp.asarray(self.width**0.5, embedded.dtype)
-        return self.drop(self.where(embedded, position), deterministic=deterministic)
+        return self.drop(self.position_encoding(embedded, position), deterministic=deterministic)
 
     def features(
         self,
@@ -150,27 +150,27 @@ class LanguageModel(SequenceModel, PackingModel):
         return jnp.take_along_axis(hidden, predicting[..., None], axis=1), self.embedding
 
     def _read(self, words: Text, sentence: Text | None, *, deterministic: bool) -> Embedded:
-        """The vectors of texts; `sentence` numbers the sentences of packed rows."""
+        """Return the vectors of texts; `sentence` numbers the sentences of packed rows."""
         masks = row_masks(words, None if sentence is None else Packing(sentence, sentence))
         # END is read only where the batch has a longer target
         counted = None if deterministic else (words != PAD) & (words != END)
-        where = masks.positions.filled(words[..., None], words[..., None]).query
-        x = self._embed(words, where, deterministic=deterministic)
+        positions = masks.positions.filled(words[..., None], words[..., None]).query
+        x = self._embed(words, positions, deterministic=deterministic)
         options = {"own_mask": masks.target, "positions": masks.positions, "counted": counted}
         for layer in self.layers:
             x = layer(x, x, masks.across, **options, deterministic=deterministic)
         return self.last_residual.final(x, counted)
 
     def encode(self, source: Text, *, deterministic: bool) -> tuple[Text, Padding]:
-        """The source itself, and the mask of its words: `start` reads it."""
+        """Return the source itself, and the mask of its words: `start` reads it."""
         return source, Padding(source != PAD)
 
     def start(self, memory: Text, mask: Padding, *, length: int, beams: int) -> Any:
         """Read the source but its last word, all at once; the first step reads the last word."""
-        place = jnp.arange(memory.shape[1])[None]
-        read = place < _count(memory)[:, None] - 1
+        position = jnp.arange(memory.shape[1])[None]
+        read = position < _count(memory)[:, None] - 1
         last = jnp.take_along_axis(memory, read.sum(-1, keepdims=True), axis=1)
-        x = self._embed(memory, place, deterministic=True)
+        x = self._embed(memory, position, deterministic=True)
         pasts = []
         for layer in self.layers:
             x, past = layer.read(x, read, length=length, beams=beams)
@@ -183,7 +183,7 @@ class LanguageModel(SequenceModel, PackingModel):
     def step(self, constants: Any, cache: Any, state: Any, word: Words, step: Step) -> NextWord:
         read, last = constants
         word = jnp.where(step == 0, last, word)
-        # The K words stand at one position, not at K positions in a row.
+        # The K words are at one position, not at K positions in a row.
         position = (read.sum(-1) + step)[:, None, None]
         x = self._embed(word[..., None], position, deterministic=True)[..., 0, :]
         sources = ((),) * self.num_layers
@@ -194,7 +194,7 @@ class LanguageModel(SequenceModel, PackingModel):
 
 
 def _text(source: Text, decoder_input: Words, limit: MaxLength | None) -> Int[Array, "B J"]:
-    """Source and target as one text without a gap: PAD stands at its end alone.
+    """Join source and target to one text without a gap: PAD is at its end alone.
 
     J is S + T - 1, or the number of the model's positions if that is less.
     """
@@ -202,50 +202,50 @@ def _text(source: Text, decoder_input: Words, limit: MaxLength | None) -> Int[Ar
     words = jnp.concatenate([source, decoder_input[:, 1:]], axis=1)
     if S == 1:
         return words
-    count, place = _count(source)[:, None], jnp.arange(S + T - 1)[None]
-    index = jnp.where(place < count, place, place - count + S)
+    count, position = _count(source)[:, None], jnp.arange(S + T - 1)[None]
+    index = jnp.where(position < count, position, position - count + S)
     words = jnp.take_along_axis(words, index, axis=1, mode="fill", fill_value=PAD)
-    # a short source may stand in the batch of a long one, and be followed by a long target
+    # a short source may be in the batch of a long one, and be followed by a long target
     if limit is None or max(S, T) > limit.words:
         return words
     return words[:, : limit.words]
 
 
 def _packed_text(source: Text, decoder_input: Words, packing: Packing) -> tuple[Array, ...]:
-    """The texts of packed rows, each source with its own target behind it, without the STARTs.
+    """Join the texts of packed rows, each source followed by its own target, without the STARTs.
 
-    Gives the words, [B, S + T - 1], the number of each place's sentence, and of each word of the
-    target the place whose vector predicts it, [B, T].
+    Returns the words, [B, S + T - 1], the number of each position's sentence, and for each word of
+    the target the position whose vector predicts it, [B, T].
     """
     (rows, S), T = source.shape, decoder_input.shape[1]
     J, row = S + T - 1, jnp.arange(rows)[:, None]
     sources, targets = source != PAD, decoder_input != PAD
-    # the words of a target but its last are read; so many are its inputs without START
-    own = targets & ~first_places(packing.target)
+    # all words of a target but its last are read: as many as its inputs without START
+    own = targets & ~sentence_starts(packing.target)
     inputs = words_before(packing.target, own)
     read = words_before(packing.source, sources)
-    place = jnp.arange(S)[None] + jnp.take_along_axis(inputs, packing.source, axis=1)
-    # the last word of a source stands where its target's START would
-    behind = jnp.take_along_axis(read, jnp.minimum(packing.target + 1, S), axis=1)
-    predicting = jnp.minimum(jnp.arange(T)[None] - packing.target - 1 + behind, J - 1)
+    position = jnp.arange(S)[None] + jnp.take_along_axis(inputs, packing.source, axis=1)
+    # the last word of a source is where its target's START would be
+    after_source = jnp.take_along_axis(read, jnp.minimum(packing.target + 1, S), axis=1)
+    predicting = jnp.minimum(jnp.arange(T)[None] - packing.target - 1 + after_source, J - 1)
 
-    def placed(of_source: Array, of_target: Array, filler: int) -> Array:
-        """[B, S] and [B, T] at their places of the text; J: the place is none of the text."""
+    def place(of_source: Array, of_target: Array, filler: int) -> Array:
+        """Put [B, S] and [B, T] at their positions in the text; J is outside of it."""
         text = jnp.full((rows, J), filler, jnp.int32)
-        text = text.at[row, jnp.where(sources, place, J)].set(of_source, mode="drop")
+        text = text.at[row, jnp.where(sources, position, J)].set(of_source, mode="drop")
         return text.at[row, jnp.where(own, predicting, J)].set(of_target, mode="drop")
 
-    sentence = placed(packing.source, packing.target, S)
-    return placed(source, decoder_input, PAD), sentence, predicting
+    sentence = place(packing.source, packing.target, S)
+    return place(source, decoder_input, PAD), sentence, predicting
 
 
 def _count(words: Text) -> Int[Array, " B"]:
-    """The number of words of each row."""
+    """Count the words of each row."""
     return (words != PAD).sum(-1)
 
 
 def _predicting(hidden: Array, source: Text, decoder_input: Words) -> Float[Array, "B T D"]:
-    """The vectors that predict the target, of those of the text [B, J, D]."""
+    """Select the vectors that predict the target, of those of the text [B, J, D]."""
     (_, S), T = source.shape, decoder_input.shape[1]
     if S == 1:
         return hidden

@@ -1,4 +1,4 @@
-"""Packed rows: the places of their sentences, numbered as in `attnjax.data.batch_plan.Packing`."""
+"""Packed rows: where their sentences lie, numbered as in `attnjax.data.batch_plan.Packing`."""
 
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ class RowMasks(NamedTuple):
 
 
 def row_masks(source: Text, packing: Packing | None) -> RowMasks:
-    """The masks of sources; with a packing every sentence sees itself alone."""
+    """Return the masks of sources; with a packing every sentence sees itself alone."""
     present = Padding(source != PAD)
     if packing is None:
         return RowMasks(present, None, present, Positions())
@@ -39,29 +39,29 @@ def row_masks(source: Text, packing: Packing | None) -> RowMasks:
     )
 
 
-def first_places(sentence: Words) -> Bool[Array, "B T"]:
-    """Whether a place is the first of its sentence."""
+def sentence_starts(sentence: Words) -> Bool[Array, "B T"]:
+    """Return whether each position is the first of its sentence."""
     before = jnp.pad(sentence[:, :-1], ((0, 0), (1, 0)), constant_values=-1)
     return sentence != before
 
 
-def last_places(sentence: Words) -> Bool[Array, "B T"]:
-    """Whether a place is the last of its sentence."""
+def sentence_ends(sentence: Words) -> Bool[Array, "B T"]:
+    """Return whether each position is the last of its sentence."""
     after = jnp.pad(sentence[:, 1:], ((0, 0), (0, 1)), constant_values=-1)
     return sentence != after
 
 
 def positions_in(sentence: Words) -> Words:
-    """The position of each place in its own sentence, from 0."""
-    place = jnp.broadcast_to(jnp.arange(sentence.shape[1])[None], sentence.shape)
-    first = jnp.where(first_places(sentence), place, 0)
-    return place - jax.lax.cummax(first, axis=1)
+    """Return each word's position in its own sentence, from 0."""
+    index = jnp.broadcast_to(jnp.arange(sentence.shape[1])[None], sentence.shape)
+    first = jnp.where(sentence_starts(sentence), index, 0)
+    return index - jax.lax.cummax(first, axis=1)
 
 
 def words_before(sentence: Words, present: Bool[Array, "B T"]) -> Int[Array, "B T+1"]:
-    """How many words of a row are of the sentences before each number 0, ..., T."""
-    rows, places = sentence.shape
-    count = jnp.zeros((rows, places + 1), jnp.int32)
+    """Count the words of a row in the sentences before each number 0, ..., T."""
+    rows, length = sentence.shape
+    count = jnp.zeros((rows, length + 1), jnp.int32)
     count = count.at[jnp.arange(rows)[:, None], sentence + 1].add(
         present.astype(jnp.int32), mode="drop"
     )

@@ -15,7 +15,7 @@ from flax import linen as nn
 from jaxtyping import Array, Float
 
 from attnjax.config.constraints import PositiveInt, SetByOwner
-from attnjax.nn.initializers import each_gate
+from attnjax.nn.initializers import draw_by_gate
 from attnjax.nn.lift import inherited
 from attnjax.nn.linear import Dense
 from attnjax.nn.parameter_kinds import Kind, declare
@@ -42,55 +42,56 @@ class Cell(nn.Module, ABC):
     width: Annotated[PositiveInt | None, SetByOwner()] = None
 
     def initial(self, batch: int, dtype: Any) -> Carry:
-        """The carry before the first word: zeros, [B, W]."""
+        """Return the carry before the first word: zeros, [B, W]."""
         return (jnp.zeros((batch, inherited(self, "width")), dtype),)
 
     @nn.compact
     def project(self, x: Float[Array, "*B D"], *, fed: int = 0) -> Float[Array, "*B G"]:
-        """The projection x W + b; F = `fed` is the width of the further input of `feed`, 0: none.
+        """Compute x W + b; F = `fed` is the width of the further input of `feed`, 0: none.
 
         W is drawn as the first D rows of the matrix [D + F, G] for both inputs.
         """
         columns = (self.gates * inherited(self, "width"),)
-        draw = each_gate(partial(_rows, behind=fed), self.gates)
+        draw = draw_by_gate(partial(_draw_rows, after=fed), self.gates)
         y = Dense(columns, bias=False, initializer=draw, name="input")(x)
         bias = self.param("bias", self._bias, columns)
         return y + jnp.broadcast_to(bias, y.shape)
 
     @nn.compact
     def feed(self, x: Float[Array, "B F"]) -> Projected:
-        """The projection x V of a further input: with `project` [word; x] times [W; V].
+        """Compute x V of a further input: with `project` [word; x] times [W; V].
 
         V is drawn as that matrix's last F rows: `project` must be called first, with `fed` = F.
         """
         words = self.variables["params"]["input"]["kernel"].shape[0]
         columns = (self.gates * inherited(self, "width"),)
-        draw = each_gate(partial(_rows, before=words), self.gates)
+        draw = draw_by_gate(partial(_draw_rows, before=words), self.gates)
         return Dense(columns, bias=False, initializer=draw, name="feed")(x)
 
     @nn.compact
     def __call__(self, carry: Carry, projected: Projected) -> tuple[Carry, Float[Array, "B W"]]:
-        """The carry after a word with this projection, and its state h."""
+        """Return the carry after a word with this projection, and its state h."""
         carry = self._after(carry, projected)
         return carry, carry[-1]
 
     @abstractmethod
     def _after(self, carry: Carry, projected: Projected) -> Carry:
-        """The carry after a word."""
+        """Return the carry after a word."""
 
     def _bias(self, key: Array, shape: tuple[int, ...]) -> Array:
         return nn.initializers.zeros(key, shape)
 
     def _recurrent(self) -> Float[Array, "W G"]:
-        """U, of all gates."""
-        draw, width = each_gate(nn.initializers.orthogonal(), self.gates), inherited(self, "width")
+        """Return U, of all gates."""
+        draw = draw_by_gate(nn.initializers.orthogonal(), self.gates)
+        width = inherited(self, "width")
         return self.param("recurrent", draw, (width, self.gates * width))
 
 
-def _rows(key: Array, shape: tuple[int, int], *, before: int = 0, behind: int = 0) -> Array:
-    """Initial rows of a matrix that has further rows, before or behind these."""
+def _draw_rows(key: Array, shape: tuple[int, int], *, before: int = 0, after: int = 0) -> Array:
+    """Draw initial rows of a matrix that has further rows, before or after these."""
     rows, columns = shape
-    whole = nn.initializers.glorot_uniform()(key, (before + rows + behind, columns))
+    whole = nn.initializers.glorot_uniform()(key, (before + rows + after, columns))
     return whole[before : before + rows]
 
 

@@ -34,7 +34,7 @@ class DecoderSource(NamedTuple):
     def context(
         self, attention: AttentionBase, query: Array, position: Array, *, deterministic: bool
     ) -> Array:
-        """The contexts [B, A] of a step's queries [B, W] at positions [B] of the target."""
+        """Return the contexts [B, A] of a step's queries [B, W] at positions [B] of the target."""
         positions = Positions(position[:, None], self.positions)
         context = attention.attend(
             query[:, None], self.memory, self.mask, positions=positions, deterministic=deterministic
@@ -52,11 +52,11 @@ class RNNDecoder(nn.Module, ABC):
 
     @abstractmethod
     def prepare(self, states: Embedded) -> Any:
-        """The memory of the source's states for the attention; None: there is none."""
+        """Return the memory of the source's states for the attention, or None without one."""
 
     @abstractmethod
     def first_state(self, final: tuple[tuple[Carry, ...], ...]) -> Any:
-        """The state before the first word, leaves [B, ...], from the encoder's final carry.
+        """Return the state before the first word, leaves [B, ...], from the encoder's final carry.
 
         Raises:
             UserError: the decoder cannot start from such an encoder.
@@ -64,19 +64,19 @@ class RNNDecoder(nn.Module, ABC):
 
     @abstractmethod
     def project(self, words: Float[Array, "B T E"]) -> Float[Array, "B T G"]:
-        """The projection of the words for the cell."""
+        """Project the words for the cell."""
 
     @abstractmethod
     def step(
         self, source: DecoderSource, state: Any, projected: Projected, *, deterministic: bool
     ) -> tuple[Any, Any]:
-        """The state after one projected word, and the step's part of `output`."""
+        """Return the state after one projected word, and the step's part of `output`."""
 
     @abstractmethod
     def output(
         self, words: Float[Array, "B T E"], outputs: Any, *, deterministic: bool
     ) -> Float[Array, "B T W"]:
-        """All words' vectors of width `out_width`, from the words and all steps' outputs."""
+        """Return vectors of width `out_width` from the words and all steps' outputs."""
 
 
 class Feeding(nn.Module, ABC):
@@ -84,10 +84,10 @@ class Feeding(nn.Module, ABC):
 
     @abstractmethod
     def width(self, attentional: int) -> int:
-        """The number of fed numbers of an attentional vector of this width."""
+        """Return how many numbers of an attentional vector of this width are fed."""
 
     def __call__(self, cell: Cell, projected: Projected, attentional: Array) -> Projected:
-        """The projection of the cell's input."""
+        """Return the projection of the cell's input."""
         fed = self.width(attentional.shape[-1])
         return projected + cell.feed(attentional) if fed else projected
 
@@ -111,7 +111,7 @@ class LuongDecoder(RNNDecoder):
 
     The last vector, the attentional one, is multiplied with the output embedding. The cells start
     from the encoder's carry, layer by layer; the two directions of a layer are concatenated.
-    Dropout falls between layers and on the attentional vector.
+    Dropout is applied between layers and to the attentional vector.
 
     Attributes:
         attention: of h_t to the source's states; None: h_t takes the place of the attentional
@@ -119,7 +119,7 @@ class LuongDecoder(RNNDecoder):
         width: W, of the state of every layer's cell.
         dropout: None means the model's.
 
-    Source: Luong et al. 2015, section 3, eq. 5; with no attention Sutskever et al. 2014, section 2.
+    Source: Luong et al. 2015, section 3, eq. 5; without attention Sutskever et al. 2014, section 2.
     """
 
     attention: AttentionBase | None = field(default_factory=lambda: Attention(score=General()))
@@ -243,5 +243,5 @@ class BahdanauDecoder(RNNDecoder):
 
 
 def _widths(carries: tuple[Carry, ...]) -> list[list[int]]:
-    """The widths of each layer's carry."""
+    """Return the widths of each layer's carry."""
     return [[leaf.shape[-1] for leaf in carry] for carry in carries]

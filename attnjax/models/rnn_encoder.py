@@ -10,7 +10,7 @@ from flax import linen as nn
 from jaxtyping import Array, Float
 
 from attnjax.config.constraints import PositiveInt
-from attnjax.models.packed_rows import first_places, last_places, words_before
+from attnjax.models.packed_rows import sentence_ends, sentence_starts, words_before
 from attnjax.models.rnn_cells import LSTM, Carry, Cell
 from attnjax.models.shapes import Embedded, Present, Text
 from attnjax.models.text_encoder import EncodedText, TextEncoder
@@ -19,7 +19,7 @@ from attnjax.nn.lift import clone_template, inherited, scan_time
 
 
 class RNNLayer(nn.Module):
-    """One cell over a text in one direction; a state stands at the position of its word.
+    """One cell over a text in one direction; a state is at the position of its word.
 
     Padding does not change the carry, and its state is 0. Reading backward therefore begins at the
     last word that is not padding.
@@ -35,31 +35,31 @@ class RNNLayer(nn.Module):
     def __call__(
         self, x: Embedded, present: Present, sentence: Text | None = None
     ) -> tuple[Float[Array, "B S W"], Carry]:
-        """The states of texts, and the carry after the last word read, leaves [B, W].
+        """Return the states of texts, and the carry after the last word read, leaves [B, W].
 
         `sentence` numbers the sentences of packed rows, see `attnjax.data.batch_plan.Packing`. The
         carry begins anew with each of them, and is given of each, by its number: leaves [B, S, W].
         """
         backward = self.direction == "backward"
-        begin = last_places if backward else first_places
-        begins = None if sentence is None else begin(sentence)[..., None]
+        first = sentence_ends if backward else sentence_starts
+        is_first = None if sentence is None else first(sentence)[..., None]
 
         def step(cell: Cell, carry: Carry, word: tuple[Array, ...]) -> tuple[Carry, Any]:
-            projected, present, begins = word
-            if begins is not None:
-                carry = jax.tree.map(lambda old: jnp.where(begins, 0, old), carry)
+            projected, present, is_first = word
+            if is_first is not None:
+                carry = jax.tree.map(lambda old: jnp.where(is_first, 0, old), carry)
             after, state = cell(carry, projected)
             after = jax.tree.map(lambda new, old: jnp.where(present, new, old), after, carry)
             state = jnp.where(present, state, jnp.zeros((), state.dtype))
-            return after, (state, None if begins is None else after)
+            return after, (state, None if is_first is None else after)
 
         projected = self.unit.project(x)
         start = self.unit.initial(x.shape[0], projected.dtype)
         read = scan_time(step, direction=self.direction)
-        final, (states, carries) = read(self.unit, start, (projected, present[..., None], begins))
+        final, (states, carries) = read(self.unit, start, (projected, present[..., None], is_first))
         if sentence is None:
             return states, final
-        # the place of each sentence that is read last
+        # the position of each sentence that is read last
         before = words_before(sentence, present)
         last = before[:, :-1] if backward else before[:, 1:] - 1
         pick = partial(jnp.take_along_axis, indices=last[..., None], axis=1, mode="clip")
@@ -82,7 +82,7 @@ class Encoder(TextEncoder):
     Of the source `a b c END`, "forward" reads a b c END and "backward" reads END c b a. The order
     of Sutskever et al. 2014, c b a END, is "forward" over a source that the task gives in the order
     `Reversed`. With "both", every layer of either direction reads the states of both directions of
-    the layer below. Dropout falls between layers and on nothing else.
+    the layer below. Dropout is applied between layers and nowhere else.
 
     Attributes:
         width: W, of one direction.
@@ -106,7 +106,7 @@ class Encoder(TextEncoder):
     def __call__(
         self, x: Embedded, present: Present, *, sentence: Text | None = None, deterministic: bool
     ) -> EncoderOutput:
-        """The states of texts; `sentence` numbers the sentences of packed rows, see `RNNLayer`."""
+        """Return the states of texts; `sentence` numbers packed rows' sentences, see `RNNLayer`."""
         final = []
         stacks = [stack for stack in (self.forward, self.backward) if stack]
         for number, layer in enumerate(zip(*stacks, strict=True)):
@@ -123,7 +123,7 @@ class Encoder(TextEncoder):
         return self.width * (2 if self.direction == "both" else 1)
 
     def read(self, x: Embedded, present: Present, *, deterministic: bool) -> EncodedText:
-        """As `__call__`; the query is the last layer's states after the last word they read."""
+        """Return the states; the query is the last layer's after the last word that they read."""
         states, final = self(x, present, deterministic=deterministic)
         query = jnp.concatenate([carry[-1] for carry in final[-1]], axis=-1)
         return EncodedText(states, query[:, None])

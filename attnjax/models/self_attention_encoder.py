@@ -24,8 +24,8 @@ class SelfAttentionEncoder(TextEncoder):
     x_t is sqrt(D) times the embedding of word t with its position added, as in a Transformer. The
     class vector is learned and has no position: BERT's [CLS]. States are as wide as embeddings.
 
-    The residual is that of every layer that does not say so itself. Dropout falls on the embeddings
-    with their positions, and on what each sub-layer adds.
+    The residual is that of every layer that has none of its own. Dropout is applied to the
+    embeddings with their positions, and to what each sub-layer adds.
 
     Source: Vaswani et al. 2017, section 3.1, left half of Figure 1; Devlin et al. 2019, section 3.
     """
@@ -41,7 +41,7 @@ class SelfAttentionEncoder(TextEncoder):
 
     @nn.nowrap
     def attentions_in(self, tree: Any, source: Text) -> Attentions:
-        """The self-attentions from below; the class vector stands at START."""
+        """Yield the self-attentions from below; the class vector is at START."""
         words = jnp.pad(source, ((0, 0), (1, 0)), constant_values=START)
         mask, read = pairs(words != PAD, words != PAD), (words, words)
         for number in range(self.num_layers):
@@ -52,7 +52,7 @@ class SelfAttentionEncoder(TextEncoder):
         shared = {"residual": self.residual, "dropout": dropout}
         self.layers = [inherit(self.layer, **shared) for _ in range(self.num_layers)]
         self.last_residual = clone_template(self.residual)
-        self.where = clone_template(self.position)
+        self.position_encoding = clone_template(self.position)
         self.drop = Dropout(dropout)
 
     @nn.compact
@@ -60,12 +60,14 @@ class SelfAttentionEncoder(TextEncoder):
         width = x.shape[-1]
         first = self.param("class", nn.initializers.normal(1.0), (width,))
         first = jnp.broadcast_to(first.astype(x.dtype), (x.shape[0], 1, width))
-        x = self.where(x * jnp.asarray(width**0.5, x.dtype), jnp.arange(x.shape[1])[None])
+        x = self.position_encoding(
+            x * jnp.asarray(width**0.5, x.dtype), jnp.arange(x.shape[1])[None]
+        )
         x = self.drop(jnp.concatenate([first, x], axis=1), deterministic=deterministic)
         # the class vector is never padding
-        places = jnp.pad(present, ((0, 0), (1, 0)), constant_values=True)
-        counted = None if deterministic else places & present.any(1, keepdims=True)
+        seen = jnp.pad(present, ((0, 0), (1, 0)), constant_values=True)
+        counted = None if deterministic else seen & present.any(1, keepdims=True)
         for layer in self.layers:
-            x = layer(x, Padding(places), counted=counted, deterministic=deterministic)
+            x = layer(x, Padding(seen), counted=counted, deterministic=deterministic)
         x = self.last_residual.final(x, counted)
         return EncodedText(states=x[:, 1:], query=x[:, :1])

@@ -13,7 +13,7 @@ from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.batch_plan import Packing
 from attnjax.data.special_tokens import PAD
 from attnjax.models.base import PackingModel, logits
-from attnjax.models.packed_rows import first_places, positions_in
+from attnjax.models.packed_rows import positions_in, sentence_starts
 from attnjax.models.rnn_decoders import DecoderSource, LuongDecoder, RNNDecoder
 from attnjax.models.rnn_encoder import Encoder, EncoderOutput
 from attnjax.models.sequence_model import SequenceModel, repeat_beams, select_rows
@@ -27,8 +27,8 @@ from attnjax.nn.lift import inherit, scan_time, vmap_beams
 class Seq2Seq(SequenceModel, PackingModel):
     """A recurrent encoder reads the source, a recurrent decoder writes the target.
 
-    Source words, target words and output words have an embedding each. Dropout falls on the
-    embedded words, and where encoder and decoder say.
+    Source words, target words and output words have an embedding each. Dropout is applied to the
+    embedded words, and in encoder and decoder as they say.
 
     Attributes:
         width: E, of the embeddings of source and target words.
@@ -90,15 +90,15 @@ class Seq2Seq(SequenceModel, PackingModel):
             positions = positions_in(packing.source)
             first = self._first_states(encoded, packing.target)
             state = jax.tree.map(lambda leaf: leaf[:, 0], first)
-            restarts = packing.target, first_places(packing.target), first
+            restarts = packing.target, sentence_starts(packing.target), first
 
         def step(writer: RNNDecoder, state: Any, word: Any) -> tuple[Any, Any]:
             projected, restart = word
             seen = mask
             if packing is not None:
-                sentence, begins, first = restart
+                sentence, is_first, first = restart
                 seen = mask & Segments(sentence[:, None], packing.source)
-                state = select_rows(begins, first, state)
+                state = select_rows(is_first, first, state)
             own = DecoderSource(memory, seen, positions)
             return writer.step(own, state, projected, deterministic=deterministic)
 
@@ -108,10 +108,10 @@ class Seq2Seq(SequenceModel, PackingModel):
         return hidden, self.output_embedding
 
     def _first_states(self, encoded: EncoderOutput, sentence: Words) -> Any:
-        """In packed rows, the state before the first word of each place's sentence: [B, T, ...]."""
+        """Return, in packed rows, the state before each position's sentence: [B, T, ...]."""
 
         def of_targets(leaf: Array) -> Array:
-            """[B, S, W], by sentence -> [B T, W]: for each word of the target its sentence's."""
+            """Give each word of the target its sentence's: [B, S, W] -> [B T, W]."""
             leaf = jnp.take_along_axis(leaf, sentence[..., None], axis=1, mode="clip")
             return leaf.reshape(-1, leaf.shape[-1])
 

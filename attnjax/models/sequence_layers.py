@@ -20,7 +20,7 @@ class SequenceLayer(Mixer):
 
     @abstractmethod
     def mix(self, x: Embedded, present: Present) -> Embedded:
-        """The mixed sequences; their padding has no effect on their words."""
+        """Mix the sequences; their padding has no effect on their words."""
 
     def __call__(
         self, query: Embedded, /, *, mask: MaskLike = None, deterministic: bool

@@ -32,31 +32,31 @@ class SequenceModel(SymbolModel, kw_only=True):
     """Whether the target is a single label without END instead of a sentence."""
 
     @nn.nowrap
-    def max_words(self, places: Any) -> Any:
-        """The most words of an answer, END counted, to so many places of memory; None: no limit.
+    def max_words(self, positions: Any) -> Any:
+        """Return the longest allowed answer, END included, for a memory of `positions`, or None.
 
-        Places and limit are ints or arrays [B].
+        Positions and limit are ints or arrays [B]; None: there is no limit.
         """
         limit = self.max_length("target")
         return None if limit is None else limit.words
 
     @abstractmethod
     def encode(self, source: Source, *, deterministic: bool) -> tuple[Any, Padding]:
-        """The memory of a source and the mask of its positions."""
+        """Return the memory of a source and the mask of its positions."""
 
     @abstractmethod
     def start(self, memory: Any, mask: Padding, *, length: int, beams: int) -> tuple[Any, Any, Any]:
-        """The constants, the cache and the state before the first word, from those of `encode`.
+        """Return constants, cache and state before the first word, from what `encode` returns.
 
         There are K = `beams` hypotheses, and room for `length` words.
         """
 
     @abstractmethod
     def step(self, constants: Any, cache: Any, state: Any, word: Words, step: Step) -> NextWord:
-        """The logits of the word after each hypothesis' last, before which came `step` words."""
+        """Return the logits after each hypothesis' last word, before which came `step` words."""
 
     def grow_cache(self, cache: Any, state: Any, *, length: int) -> tuple[Any, Any]:
-        """The cache and the state, enlarged for `length` words; by default there is no cache."""
+        """Enlarge the cache and the state for `length` words; by default there is no cache."""
         return cache, state
 
 
@@ -68,10 +68,10 @@ class LabelModel(SequenceModel, kw_only=True):
 
     @abstractmethod
     def label_features(self, source: Text, *, deterministic: bool) -> Features:
-        """The hidden vector of a text, T = 1, and the labels' embedding."""
+        """Return the hidden vector of a text, T = 1, and the labels' embedding."""
 
     def features(self, source: Source, decoder_input: Words, *, deterministic: bool) -> Features:
-        """As `label_features`; the decoder's input is START alone, which is not read."""
+        """Return `label_features`; the decoder's input is START alone, which is not read."""
         if decoder_input.shape[1] != 1:
             raise UserError(
                 f"a {type(self).__name__} gives one label to a text, so that a target must have "
@@ -80,12 +80,12 @@ class LabelModel(SequenceModel, kw_only=True):
         return self.label_features(source, deterministic=deterministic)
 
     def encode(self, source: Text, *, deterministic: bool) -> tuple[Array, Padding]:
-        """The label's logits [B, 1, V], and the mask of the words."""
+        """Return the label's logits [B, 1, V], and the mask of the words."""
         features = self.label_features(source, deterministic=deterministic)
         return logits(*features), Padding(source != PAD)
 
     def start(self, memory: Array, mask: Padding, *, length: int, beams: int) -> Any:
-        """The label's logits; there is one step, so no cache and no state."""
+        """Return the label's logits; there is one step, so no cache and no state."""
         return memory, (), ()
 
     def step(self, constants: Array, cache: Any, state: Any, word: Words, step: Step) -> NextWord:
@@ -98,7 +98,7 @@ def repeat_beams(state: Any, beams: int) -> Any:
 
 
 def select_rows(chosen: Bool[Array, " B"], new: Any, old: Any) -> Any:
-    """The new leaves [B, ...] in the chosen rows, the old ones in the others."""
+    """Return the new leaves [B, ...] in the chosen rows, the old ones in the others."""
 
     def select(new: Array, old: Array) -> Array:
         return jnp.where(chosen.reshape(-1, *[1] * (old.ndim - 1)), new, old)

@@ -25,7 +25,7 @@ class LayerAttention(NamedTuple):
         name: the attention's path in the model; the module of its heads is left out.
         mask: True = the query is not padding and may attend to the key.
         to_source: whether the target's words attend to the source.
-        words: the ids of queries and keys; None: they are no text. A query is known by the word
+        words: the ids of queries and keys; None: they are no text. A query is named by the word
             that it reads, and may predict the next one.
     """
 
@@ -37,7 +37,7 @@ class LayerAttention(NamedTuple):
     words: QueryKeyWords = (None, None)
 
     def kinds(self, source: Any, decoder_input: Any) -> tuple[WordKind, WordKind]:
-        """What queries and keys are, by the arrays that the model was given."""
+        """Return what queries and keys are, by the arrays that the model was given."""
         queries, keys = self.words
         known: dict[int, WordKind] = {id(decoder_input): "inputs", id(source): "source"}
         known[id(None)] = "source"
@@ -50,16 +50,16 @@ type Attentions = Iterable[LayerAttention]
 
 
 def queries_of(decoder_input: Words, present: Present) -> Bool[Array, "B T"]:
-    """The decoder inputs whose next word belongs to the target: not END, which is its end.
+    """Return the decoder inputs whose next word belongs to the target: not END, which is its end.
 
     A row whose source is empty (none of it is `present`) fills up the batch and predicts nothing.
     """
-    predicts = (decoder_input != PAD) & (decoder_input != END)
-    return predicts & present.any(1, keepdims=True)
+    predicting = (decoder_input != PAD) & (decoder_input != END)
+    return predicting & present.any(1, keepdims=True)
 
 
 def pairs(queries: Bool[Array, "B T"], keys: Bool[Array, "B S"]) -> Bool[Array, "B 1 T S"]:
-    """Whether query and key are both present."""
+    """Return whether query and key are both present."""
     return queries[:, None, :, None] & keys[:, None, None, :]
 
 
@@ -71,7 +71,7 @@ def layer_attentions(
     by_step: bool = False,
     to_source: bool = False,
 ) -> Iterator[LayerAttention]:
-    """Every attention below a path of the sown collection "attention", in the order of the tree.
+    """Yield every attention below a path of the sown collection "attention", in its order.
 
     With `by_step` a scan over time has stacked the arrays, [B, T, ..., 1, S]; else they were
     computed at once, [B, ..., T, S].
@@ -92,7 +92,7 @@ def layer_attentions(
 
 
 def _heads_first(array: Array, by_step: bool) -> Array:
-    """Sown weights or logits as [B, H, T, S]; without heads H is 1."""
+    """Return sown weights or logits as [B, H, T, S]; without heads H is 1."""
     batch, steps, keys = array.shape[0], array.shape[1], array.shape[-1]
     if by_step:
         return array.reshape(batch, steps, -1, keys).swapaxes(1, 2)

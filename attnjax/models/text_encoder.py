@@ -26,13 +26,13 @@ class TextEncoder(nn.Module, ABC):
     @nn.nowrap
     @abstractmethod
     def state_width(self, width: int) -> int:
-        """W, the width of the states of a text whose embeddings have this width."""
+        """Return W, the width of the states of a text whose embeddings have this width."""
 
     @abstractmethod
     def read(self, x: Embedded, present: Present, *, deterministic: bool) -> EncodedText:
-        """The states and the query of embedded texts."""
+        """Return the states and the query of embedded texts."""
 
     @nn.nowrap
     def attentions_in(self, tree: Any, source: Text) -> Attentions:
-        """The encoder's own attentions in the model's collection "attention"; by default none."""
+        """Return the encoder's part of the model's collection "attention"; by default nothing."""
         return ()

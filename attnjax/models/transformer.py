@@ -36,8 +36,8 @@ from attnjax.nn.lift import clone_template, inherit
 class Transformer(SequenceModel, PackingModel):
     """A Transformer encoder and decoder.
 
-    Embeddings are multiplied by sqrt(D). Dropout falls on the sum of embedding and position, and on
-    what each sub-layer adds (sections 3.4, 3.5, 5.4).
+    Embeddings are multiplied by sqrt(D). Dropout is applied to the sum of embedding and position,
+    and to what each sub-layer adds (sections 3.4, 3.5, 5.4).
 
     Attributes:
         embeddings: the number of tables. "shared": one, of source words, target words and output
@@ -66,7 +66,7 @@ class Transformer(SequenceModel, PackingModel):
 
     @nn.nowrap
     def max_length(self, side: Side) -> MaxLength | None:
-        """Learned positions limit both sides, an attention the side of its keys."""
+        """Return the limit of the learned positions, or of the attentions to the side's keys."""
         source = {
             "model.encoder_layer": self.encoder_layer,
             "model.decoder_layer.cross_attention": self.decoder_layer.cross_attention,
@@ -77,7 +77,7 @@ class Transformer(SequenceModel, PackingModel):
 
     @nn.nowrap
     def attentions_in(self, tree: Any, source: Text, decoder_input: Words) -> Attentions:
-        """Every layer's attentions: the encoder's first, then the decoder's, from below."""
+        """Yield every layer's attentions: the encoder's first, then the decoder's, from below."""
         words = source != PAD
         queries = queries_of(decoder_input, words)
         own = jnp.tril(pairs(queries, jnp.ones_like(queries)))
@@ -110,21 +110,21 @@ class Transformer(SequenceModel, PackingModel):
         self.encoder_residual = clone_template(self.residual)
         self.decoder_residual = clone_template(self.residual)
         # One set of learned positions for source and target, whatever the embeddings.
-        self.where = clone_template(self.position)
+        self.position_encoding = clone_template(self.position)
         self.drop = Dropout(self.dropout)
 
     def _embed(self, table: Array, words: Array, position: Array, *, deterministic: bool) -> Array:
-        """The embeddings of words [..., T] at positions that broadcast to them."""
+        """Embed words [..., T] at positions that broadcast to them."""
         embedded = lookup(table, words) * jnp.asarray(self.width**0.5, table.dtype)
-        return self.drop(self.where(embedded, position), deterministic=deterministic)
+        return self.drop(self.position_encoding(embedded, position), deterministic=deterministic)
 
     def encode(
         self, source: Source, *, packing: Packing | None = None, deterministic: bool
     ) -> tuple[Embedded, Padding]:
         masks, table = row_masks(source, packing), self.source_embedding
         counted = None if deterministic else source != PAD
-        where = masks.positions.filled(source[..., None], source[..., None]).key
-        x = self._embed(table, source, where, deterministic=deterministic)
+        positions = masks.positions.filled(source[..., None], source[..., None]).key
+        x = self._embed(table, source, positions, deterministic=deterministic)
         options = {"position": masks.positions.key, "counted": counted}
         for layer in self.encoder_layers:
             x = layer(x, masks.source, **options, deterministic=deterministic)
@@ -141,15 +141,15 @@ class Transformer(SequenceModel, PackingModel):
         masks, table = row_masks(source, packing), self.target_embedding
         memory, _ = self.encode(source, packing=packing, deterministic=deterministic)
         counted = None if deterministic else queries_of(decoder_input, source != PAD)
-        where = masks.positions.filled(decoder_input[..., None], source[..., None]).query
-        x = self._embed(table, decoder_input, where, deterministic=deterministic)
+        positions = masks.positions.filled(decoder_input[..., None], source[..., None]).query
+        x = self._embed(table, decoder_input, positions, deterministic=deterministic)
         options = {"own_mask": masks.target, "positions": masks.positions, "counted": counted}
         for layer in self.decoder_layers:
             x = layer(x, memory, masks.across, **options, deterministic=deterministic)
         return self.decoder_residual.final(x, counted), self.output_embedding
 
     def start(self, memory: Embedded, mask: Padding, *, length: int, beams: int) -> Any:
-        """The keys and values of the source, and what the decoder keeps before the first word."""
+        """Return the source's keys and values, and what the decoder keeps before the first word."""
         _check_room(length, self.max_length("target"))
         constants = tuple(layer.prepare(memory) for layer in self.decoder_layers), mask
         pasts = [
@@ -164,7 +164,7 @@ class Transformer(SequenceModel, PackingModel):
 
     def step(self, constants: Any, cache: Any, state: Any, word: Words, step: Step) -> NextWord:
         sources, mask = constants
-        # The K words stand at one position, not at K positions in a row.
+        # The K words are at one position, not at K positions in a row.
         words, position = word[..., None], jnp.broadcast_to(step, (1, 1, 1))
         x = self._embed(self.target_embedding, words, position, deterministic=True)[..., 0, :]
         x, cache, state = step_layers(self.decoder_layers, sources, mask, cache, state, x, step)

@@ -34,20 +34,20 @@ from attnjax.nn.remat import Remat
 class Residual(nn.Module, ABC):
     """A residual connection with a norm: post(x, f(pre(x))) for a sub-layer f.
 
-    In training `counted` says which positions are not padding; in evaluation and search it is
+    In training `counted` marks the positions that are not padding; in evaluation and search it is
     None, see `Norm`.
     """
 
     def pre(self, x: Vectors, counted: Counted | None = None) -> Vectors:
-        """The input of the sub-layer; by default x itself."""
+        """Return the input of the sub-layer; by default x itself."""
         return x
 
     @abstractmethod
     def post(self, x: Vectors, change: Vectors, counted: Counted | None = None) -> Vectors:
-        """The sum of x and the sub-layer's output."""
+        """Return the sum of x and the sub-layer's output."""
 
     def final(self, x: Vectors, counted: Counted | None = None) -> Vectors:
-        """The output of the whole stack of layers; by default x itself."""
+        """Return the output of the whole stack of layers; by default x itself."""
         return x
 
 
@@ -76,7 +76,7 @@ class PreNorm(Residual):
 
 
 def _rematerialized[F: Callable[..., Any]](compute: F) -> F:
-    """The `__call__` of a layer, of which training keeps the arrays that its field `remat` says."""
+    """Let training keep only the arrays that a layer's field `remat` allows."""
 
     @wraps(compute)
     def call(layer: Any, *args: Any, deterministic: bool, **arrays: Any) -> Any:
@@ -94,8 +94,8 @@ class TransformerLayer(nn.Module):
     """What the layers of an encoder and of a decoder share.
 
     Attributes:
-        self_attention: over the words; in an encoder any mixer of places, such as a convolution.
-        residual: where the norm stands, and which it is; None: the model's.
+        self_attention: over the words; in an encoder any mixer of positions, such as a convolution.
+        residual: which norm, and whether before or after; None: the model's.
         dropout: on what each sub-layer adds; None: the model's.
         remat: which arrays training keeps for the layer's gradient; None: all.
     """
@@ -112,7 +112,7 @@ class TransformerLayer(nn.Module):
         self.feed_forward_residual = clone_template(residual)
         self.drop = Dropout(inherited(self, "dropout"))
 
-    def _rest(
+    def _finish(
         self,
         x: Vectors,
         change: Vectors,
@@ -120,7 +120,7 @@ class TransformerLayer(nn.Module):
         counted: Counted | None = None,
         deterministic: bool,
     ) -> Vectors:
-        """The layer from the self-attention's change on; the feed-forward network comes last."""
+        """Compute the layer after the self-attention; the feed-forward network comes last."""
         change = self.drop(change, deterministic=deterministic)
         x = self.self_attention_residual.post(x, change, counted)
         feed_forward = partial(self.feed_forward, deterministic=deterministic)
@@ -143,12 +143,12 @@ class EncoderLayer(TransformerLayer):
         counted: Present | None = None,
         deterministic: bool,
     ) -> Embedded:
-        """All words at once; the position is that of packed rows, None 0, 1, ..."""
+        """Read all words at once; the position is that of packed rows, None 0, 1, ..."""
         # a convolution or a recurrence takes no positions, and reads no packed rows
         given = {} if position is None else {"positions": Positions(position, position)}
         seen = self.self_attention_residual.pre(x, counted)
         change = self.self_attention(seen, mask=mask, deterministic=deterministic, **given)
-        return self._rest(x, change, counted=counted, deterministic=deterministic)
+        return self._finish(x, change, counted=counted, deterministic=deterministic)
 
 
 class DecoderLayer(TransformerLayer):
@@ -169,7 +169,7 @@ class DecoderLayer(TransformerLayer):
             self.cross_attention_residual = clone_template(inherited(self, "residual"))
 
     def prepare(self, source: Embedded) -> Any:
-        """The memory of the source for `cross_attention`, computed once a sentence; or ()."""
+        """Return the memory of the source for `cross_attention`, once a sentence; or ()."""
         if self.cross_attention is None:
             return ()
         return self.cross_attention.prepare(source, source)
@@ -186,7 +186,7 @@ class DecoderLayer(TransformerLayer):
         counted: Bool[Array, "B T"] | None = None,
         deterministic: bool,
     ) -> Float[Array, "B T D"]:
-        """All words at once. Without `cross_attention` the states of the source are not read.
+        """Read all words at once. Without `cross_attention` the states of the source are not read.
 
         `own_mask` is joined to causality in the self-attention: `Segments` of packed rows.
         Positions are those of the words and of the source, None 0, 1, ...
@@ -199,12 +199,12 @@ class DecoderLayer(TransformerLayer):
             deterministic=deterministic,
         )
         across = self._across(prepared, source_mask, positions, deterministic=deterministic)
-        return self._rest(x, change, *across, counted=counted, deterministic=deterministic)
+        return self._finish(x, change, *across, counted=counted, deterministic=deterministic)
 
     def _across(
         self, source: Any, mask: Mask, positions: Positions, *, deterministic: bool
     ) -> tuple[SubLayer, ...]:
-        """The attention to a prepared source as a sub-layer, if the decoder has one."""
+        """Return the attention to a prepared source as a sub-layer, if the decoder has one."""
         if self.cross_attention is None:
             return ()
         own = {"memory": source, "mask": mask, "positions": positions}
@@ -214,22 +214,22 @@ class DecoderLayer(TransformerLayer):
     def read(
         self, x: Embedded, present: Present, *, length: int, beams: int
     ) -> tuple[Embedded, LayerMemory]:
-        """A prompt, without cross-attention, and its memory: see `beam_cache.attend_to_prompt`."""
+        """Read a prompt, without cross-attention: see `beam_cache.attend_to_prompt`."""
         seen = self.self_attention_residual.pre(x)
         change, past = attend_to_prompt(
             self.self_attention, seen, present, length=length, beams=beams
         )
-        return self._rest(x, change, deterministic=True), past
+        return self._finish(x, change, deterministic=True), past
 
     def step(
         self, x: Vectors, past: LayerMemory, beams: BeamCache, source: Any, source_mask: Mask
     ) -> tuple[Vectors, LayerMemory]:
-        """One more word of each hypothesis, and the memory with it."""
+        """Read one more word of each hypothesis; the memory then has it."""
         seen = self.self_attention_residual.pre(x)
         change, past = attend_to_past(self.self_attention, seen, past, beams)
         positions = Positions(beams.positions.query)
         across = self._across(source, source_mask, positions, deterministic=True)
-        return self._rest(x, change, *across, deterministic=True), past
+        return self._finish(x, change, *across, deterministic=True), past
 
 
 def step_layers(
@@ -243,7 +243,7 @@ def step_layers(
     *,
     prompt: Present | None = None,
 ) -> tuple[Vectors, Any, BeamState]:
-    """One more word of each hypothesis through all layers, the new cache and the new state.
+    """Read one more word of each hypothesis in all layers; return vectors, cache and state.
 
     `sources` are what the layers have prepared of a source, `prompt` the words they have read.
     """

@@ -35,8 +35,8 @@ def embed(parameters, words, scale=None):
     Embeddings are multiplied by `scale`, or by sqrt(D) if it is None.
     """
     table = parameters["embedding"]
-    if "where" in parameters:
-        place = parameters["where"]["embedding"][: len(words)]
+    if "position_encoding" in parameters:
+        place = parameters["position_encoding"]["embedding"][: len(words)]
     else:
         place = sinusoidal(len(words), table.shape[1])
     return table[words] * (scale or np.sqrt(table.shape[1])) + place

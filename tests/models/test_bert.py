@@ -38,7 +38,7 @@ def test_equals_transformers(float64):
             words,
             method=lambda model, words: model.encoder(words, deterministic=True),
         )
-        found = states(MODEL, params, words, places=places, method="predict")
+        found = states(MODEL, params, words, positions=places, method="predict")
         return encoded, logits(*found.words), logits(*found.label)
 
     encoded, masked_words, label = compute(params)

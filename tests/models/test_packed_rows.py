@@ -181,12 +181,12 @@ def encoder_of(mixer):
         (
             small(position=Learned(max_length=11)),
             CrossEntropy(),
-            "length=12 has 12 places, more than the 11 of model.position.max_length",
+            "length=12 has 12 positions, more than the 11 of model.position.max_length",
         ),
         (
             language_model(position=Learned(max_length=22)),
             CrossEntropy(),
-            "length=12 has 23 places, more than the 22 of",
+            "length=12 has 23 positions, more than the 22 of",
         ),
         (Classifier(), CrossEntropy(), "a Classifier reads one example a row"),
         (Captioner(), CrossEntropy(), "a Captioner reads one example a row"),

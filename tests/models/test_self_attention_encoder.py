@@ -69,8 +69,8 @@ def test_equals_the_oracle(position, residual, attention, float64):
     found = logits_of(classifier, params)
     for row, length in enumerate(LENGTHS):
         x = params["embedding"][np.asarray(SOURCE[row, :length])] * np.sqrt(D)
-        if "where" in params["read"]:
-            x = x + params["read"]["where"]["embedding"][:length]
+        if "position_encoding" in params["read"]:
+            x = x + params["read"]["position_encoding"]["embedding"][:length]
         x = np.concatenate([params["read"]["class"][None], x])
 
         def attend(own, x, length=length):

@@ -12,7 +12,7 @@ from attnjax.data.batch_plan import PackedBatch
 from attnjax.data.special_tokens import PAD, START
 from attnjax.errors import UserError
 from attnjax.models.base import PackingModel, SymbolModel
-from attnjax.models.packed_rows import first_places
+from attnjax.models.packed_rows import sentence_starts
 from attnjax.training.objectives.cross_entropy import Totals, cross_entropy
 
 type Key = jax.Array | None
@@ -94,7 +94,7 @@ def features_of(model: Any, params: Any, batch: Any, rngs: Streams, **options: A
     words = shifted(batch.target)
     if isinstance(batch, PackedBatch):
         # START stands before each sentence, and padding stays PAD
-        words = jnp.where(first_places(batch.target_sentence), START, words)
+        words = jnp.where(sentence_starts(batch.target_sentence), START, words)
         words = jnp.where(batch.target == PAD, PAD, words)
         options["packing"] = batch.packing
     return features(model, params, batch.source, words, rngs, **options)
