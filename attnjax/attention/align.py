@@ -25,7 +25,9 @@ declare(Kind.UNDECAYED, "log_scale")
 def softmax(
     logits: Logits, mask: Allowed | None = None, *, kept: jnp.dtype | None = None
 ) -> Weights:
-    """Softmax: weights[t, s] = exp(logits[t, s]) / sum over allowed s' of exp(logits[t, s']).
+    """Return the softmax over the allowed keys.
+
+        weights[t, s] = exp(logits[t, s]) / sum over allowed s' of exp(logits[t, s'])
 
     Rows sum to 1, in the dtype of the logits. `kept` is the dtype of queries and values: if it is
     narrower, the gradient is computed from the weights in this dtype, which the pool keeps for its
@@ -75,9 +77,10 @@ def normalize(kernel: Logits, mask: Allowed | None = None) -> Weights:
 
 
 def uniform(logits: Logits, mask: Allowed | None = None) -> Weights:
-    """Uniform weights: weights[t, s] = 1 / the number of keys allowed for t; rows sum to 1.
+    """Return uniform weights: weights[t, s] = 1 / the number of keys allowed for t.
 
-    The context is the mean of the allowed values. Only the shape and dtype of the logits matter.
+    Rows sum to 1. The context is the mean of the allowed values. Only the shape and dtype of the
+    logits matter.
 
     Source: Wiegreffe & Pinter 2019 (a baseline); average pooling.
     """
@@ -85,7 +88,7 @@ def uniform(logits: Logits, mask: Allowed | None = None) -> Weights:
 
 
 class AlignContext(NamedTuple):
-    """What an align reads beside logits and mask: queries [..., T, K] and absolute positions."""
+    """What an align reads besides logits and mask: queries [..., T, K] and absolute positions."""
 
     query: jax.Array
     positions: Positions
@@ -96,10 +99,10 @@ class Align(Fusible):
 
     @abstractmethod
     def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
-        """The weights [..., T, S]."""
+        """Return the weights [..., T, S]."""
 
     def factor(self) -> float | jax.Array:
-        """The factor of the softmax's logits: a number, or a scalar with a gradient."""
+        """Return the factor of the softmax's logits: a number, or a scalar with a gradient."""
         return 1.0
 
 

@@ -26,7 +26,7 @@ from attnjax.nn.lift import sow
 
 
 class Mixer(nn.Module, ABC):
-    """A layer that mixes the places of one sequence: self-attention, convolution, recurrence."""
+    """A layer that mixes the positions of one sequence: self-attention, convolution, recurrence."""
 
     packs: ClassVar[bool] = False
     """Whether it takes the mask `Segments` and positions that restart, those of packed rows."""
@@ -35,7 +35,7 @@ class Mixer(nn.Module, ABC):
     def __call__(
         self, query: Queries, /, *, mask: MaskLike = None, deterministic: bool
     ) -> Float[Array, "*#B T _"]:
-        """A sequence [..., S, D], its padding masked -> [..., S, any]."""
+        """Mix a sequence [..., S, D], its padding masked -> [..., S, any]."""
 
 
 class AttentionBase(Expectations, Mixer):
@@ -43,12 +43,12 @@ class AttentionBase(Expectations, Mixer):
 
     An attention whose causal form is a recurrence may have `start` and `step` as well: a search
     then keeps its state and no keys. One that takes the mask `Segments`, and positions that
-    restart, says `packs = True`.
+    restart, sets `packs = True`.
     """
 
     @abstractmethod
     def prepare(self, key: Keys, value: Values) -> Any:
-        """Keys [..., S, K] and values [..., S, V] -> a memory, whose leaves are [..., S, any]."""
+        """Prepare keys [..., S, K] and values [..., S, V]: a memory with leaves [..., S, any]."""
 
     @abstractmethod
     def attend(
@@ -60,34 +60,35 @@ class AttentionBase(Expectations, Mixer):
         positions: Positions = Positions(),
         deterministic: bool,
     ) -> Contexts:
-        """Queries [..., T, K] and a prepared memory -> context [..., T, any].
+        """Return the context [..., T, any] of queries [..., T, K], from a prepared memory.
 
         A mask may be an array of booleans [..., T, S], True = attend; None allows everything.
-        Without positions queries and keys stand at 0, 1, ... A deterministic call leaves out
+        Without positions queries and keys are at 0, 1, ... A deterministic call leaves out
         dropout and sampling.
         """
 
     def start(self, memory: Any) -> Any | None:
-        """The state of causal self-attention before the first key; None (default): there is none.
+        """Return the state of causal self-attention before the first key, or None if it has none.
 
-        A search keeps only the state, whose size does not grow with the number of keys that `step`
-        reads one at a time; without a state it keeps the memory of all keys. Of the memory, of any
-        keys, only shapes and dtypes count. The state has leaves [..., any, any].
+        None is the default. A search keeps only the state, whose size does not grow with the number
+        of keys that `step` reads one at a time; without a state it keeps the memory of all keys.
+        The memory may be of any keys: only its shapes and dtypes matter. The state has leaves
+        [..., any, any].
         """
         return None
 
     def step(self, query: OneQuery, memory: Any, state: Any) -> tuple[jax.Array, Any]:
-        """One more word of causal self-attention, without dropout.
+        """Read one more word of causal self-attention, without dropout.
 
         The query is [..., 1, K], the leaves of its memory [..., 1, any]; the state is that after
-        the words before. Gives the context [..., 1, any], and the state after the word.
+        the words before. Returns the context [..., 1, any], and the state after the word.
 
         Raises:
             ValueError: the attention has no state.
         """
         raise ValueError(f"{type(self).__name__} has no state: call attend with all keys")
 
-    def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]  # mask by name or place
+    def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]  # mask by name or position
         self,
         query: Queries,
         key: Keys | None = None,
@@ -97,7 +98,7 @@ class AttentionBase(Expectations, Mixer):
         positions: Positions = Positions(),
         deterministic: bool,
     ) -> Float[Array, "*#B T _"]:
-        """`prepare`, then `attend`: [..., T, K], [..., S, K], [..., S, V] -> [..., T, any].
+        """Call `prepare`, then `attend`: [..., T, K], [..., S, K], [..., S, V] -> [..., T, any].
 
         The key defaults to the query and the value to the key, as in Flax.
         """
@@ -191,7 +192,7 @@ class Attention(AttentionBase):
 
     @nn.nowrap
     def kernel(self, length: int, mask: Mask, *, deterministic: bool) -> RunKernel | None:
-        """The fused kernel for the smaller of T and S and a mask; None: weights are computed."""
+        """Return the fused kernel for a mask and the smaller of T and S; None: compute weights."""
         initializing = self.is_initializing()
         if self.is_mutable_collection("attention") and not initializing:
             return None
@@ -201,7 +202,7 @@ class Attention(AttentionBase):
 
     @nn.nowrap
     def needs_weights(self, *, deterministic: bool) -> str | None:
-        """The part that no fused kernel can compute, in words; None: there is none."""
+        """Return the part that no fused kernel can compute, in words, or None."""
         for kind, part in (("score", self.score), ("align", self.align), ("pool", self.pool)):
             if not part.is_fusible():
                 return f"the {kind} {part.in_words()}"
@@ -209,7 +210,7 @@ class Attention(AttentionBase):
 
     @nn.nowrap
     def describe(self) -> str:
-        """The implementation that computes the context in training, in words."""
+        """Return the implementation that computes the context in training, in words."""
         needed = self.needs_weights(deterministic=False)
         if needed or self.implementation == "dense":
             return f"dense, computes its weights{f' for {needed}' if needed else ''}"

@@ -24,7 +24,7 @@ class FeatureMap(nn.Module, ABC):
 
     @abstractmethod
     def __call__(self, x: jax.Array) -> jax.Array:
-        """Queries or keys [..., S, K] -> log phi, [..., S, F], float32 or wider."""
+        """Return log phi, [..., S, F], of queries or keys [..., S, K], in float32 or wider."""
 
 
 class EluPlusOne(FeatureMap):
@@ -42,8 +42,8 @@ class PositiveRandomFeatures(FeatureMap):
     """phi(x) = exp(W y - |y|^2 / 2) / sqrt(F), where y = x / K^(1/4) and W is random, [F, K].
 
     Over all W the mean of phi(q) . phi(k) is exp(q . k / sqrt(K)), the numerator of scaled softmax
-    attention. Each row of W is N(0, I); of K rows in a row any two are orthogonal, which makes the
-    variance smaller.
+    attention. Each row of W is N(0, I); any two of K consecutive rows are orthogonal, which makes
+    the variance smaller.
 
     W, with `features` rows, is drawn and stored with the parameters, as "constant_projection", but
     it is not trained, and no initializer of a model draws it anew.
@@ -63,7 +63,7 @@ class PositiveRandomFeatures(FeatureMap):
 
 
 def orthogonal_rows(key: jax.Array, shape: tuple[int, int]) -> jax.Array:
-    """A random matrix [F, K] with rows N(0, I), any two of a block of K rows orthogonal.
+    """Draw a matrix [F, K] with rows N(0, I), any two of a block of K rows orthogonal.
 
     Source: Choromanski et al. 2021, section 2.4.
     """
@@ -76,7 +76,7 @@ def orthogonal_rows(key: jax.Array, shape: tuple[int, int]) -> jax.Array:
 
 
 def _orthonormal(rows: jax.Array) -> jax.Array:
-    """The rows [K, K] made orthonormal by Gram and Schmidt, each against those before it."""
+    """Make the rows [K, K] orthonormal by Gram and Schmidt, each against those before it."""
 
     def orthogonalize(index: jax.Array, rows: jax.Array) -> jax.Array:
         earlier = jnp.where(jnp.arange(len(rows))[:, None] < index, rows, 0)

@@ -17,12 +17,12 @@ from attnjax.nn.lift import sow
 
 
 def gumbel(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Draws of the standard Gumbel distribution, -log(-log u): float32, from -2.8 to 16.6."""
+    """Draw from the standard Gumbel distribution, -log(-log u): float32, from -2.8 to 16.6."""
     return -jnp.log(-jnp.log(uniform(key, shape)))
 
 
 def hard(logits: Logits, mask: Allowed | None = None, key: jax.Array | None = None) -> Weights:
-    """One-hot weights: weights[t] is 1 at one allowed key, drawn from softmax(logits[t]).
+    """Draw an allowed key for each query from softmax(logits[t]); its weight is 1, the others 0.
 
     The draw is the argmax over allowed s of logits[t, s] + g[t, s], g of the Gumbel distribution.
     Rows sum to 1. No gradient flows. The leading axis of the logits numbers the examples. Without a
@@ -30,7 +30,7 @@ def hard(logits: Logits, mask: Allowed | None = None, key: jax.Array | None = No
 
     Source: Xu et al. 2015, section 4.1, eq. 8 and 9; Maddison et al. 2014 (the draw).
     """
-    return _strongest(_perturbed(logits, key), mask).astype(logits.dtype)
+    return _one_hot_max(_perturb(logits, key), mask).astype(logits.dtype)
 
 
 def straight_through(
@@ -39,7 +39,7 @@ def straight_through(
     key: jax.Array | None = None,
     temperature: float = 1.0,
 ) -> Weights:
-    """`hard` weights, with the gradient of softmax((logits + g) / temperature).
+    """Return `hard` weights, with the gradient of softmax((logits + g) / temperature).
 
     g are the Gumbel draws that `hard` adds. The lower the temperature, the nearer the softmax is to
     the draw, and the larger the variance of its gradient.
@@ -51,28 +51,28 @@ def straight_through(
     """
     if not temperature > 0:
         raise UserError(f"the temperature must be above 0; got {temperature}")
-    perturbed = _perturbed(logits, key)
+    perturbed = _perturb(logits, key)
     soft = softmax(perturbed / temperature, mask)
     # The term in brackets is exactly 0, so the weights are exactly 0 and 1.
-    weights = _strongest(perturbed, mask) + (soft - jax.lax.stop_gradient(soft))
+    weights = _one_hot_max(perturbed, mask) + (soft - jax.lax.stop_gradient(soft))
     return weights.astype(logits.dtype)
 
 
 def log_softmax(logits: Logits, mask: Allowed | None = None) -> Weights:
-    """Logarithm of `softmax`, [..., T, S]; 0 where the mask forbids, so that it adds nothing."""
+    """Return log `softmax`, [..., T, S]; 0 where the mask forbids, so that it adds nothing."""
     if mask is None:
         return jax.nn.log_softmax(logits)
     lowest = jnp.where(mask.any(-1, keepdims=True), jnp.finfo(logits.dtype).min, 0)
     return jnp.where(mask, jax.nn.log_softmax(jnp.where(mask, logits, lowest)), 0)
 
 
-def _perturbed(logits: jax.Array, key: jax.Array | None) -> jax.Array:
-    """Logits plus their draws, in float32 or wider: no two draws are rounded to one number."""
+def _perturb(logits: jax.Array, key: jax.Array | None) -> jax.Array:
+    """Add draws to logits, in float32 or wider: no two draws are rounded to one number."""
     return logits if key is None else logits + gumbel(key, logits.shape)
 
 
-def _strongest(perturbed: jax.Array, mask: jax.Array | None) -> jax.Array:
-    """One-hot rows [..., T, S] with 1 at the largest allowed number; no gradient."""
+def _one_hot_max(perturbed: jax.Array, mask: jax.Array | None) -> jax.Array:
+    """Return one-hot rows [..., T, S] with 1 at the largest allowed number; no gradient."""
     if mask is not None:
         perturbed = jnp.where(mask, perturbed, -jnp.inf)
     rows = jax.nn.one_hot(perturbed.argmax(-1), perturbed.shape[-1], dtype=perturbed.dtype)

@@ -24,7 +24,7 @@ declare(Kind.UNDECAYED, "log_bandwidth")
 
 
 def squared_distance(query: Queries, key: Keys) -> Logits:
-    """Squared distance: distance[t, s] = ||query[t] - key[s]||^2, in float32 or wider.
+    """Return squared distances: distance[t, s] = ||query[t] - key[s]||^2, in float32 or wider.
 
     The expansion |q|^2 + |k|^2 - 2 q.k would be a difference of large numbers: in float32, for two
     points 0.01 apart and 100 from the origin, its error is as large as the distance.
@@ -36,7 +36,7 @@ def squared_distance(query: Queries, key: Keys) -> Logits:
 
 
 def gaussian(query: Queries, key: Keys, bandwidth: float | jax.Array) -> Logits:
-    """Gaussian kernel's logarithm: logits[t, s] = -||query[t] - key[s]||^2 / (2 bandwidth^2).
+    """Return log K of a Gaussian: logits[t, s] = -||query[t] - key[s]||^2 / (2 bandwidth^2).
 
     Source: Nadaraya 1964, Watson 1964, with a normal density for the kernel.
     """

@@ -27,14 +27,14 @@ from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
 from attnjax.errors import UserError
 
 CHUNK = 64
-"""Causal queries are read in chunks of so many, a power of 2. A query sees the keys of its own
+"""The number of causal queries in a chunk, a power of 2. A query sees the keys of its own
 chunk by products, those before it by their sums."""
 
 GROUP = 4
-"""The chunks that are read at once; one after the other are only their states."""
+"""The number of chunks that are read at once; only their states are read one by one."""
 
 BLOCK = 8
-"""The weights of so many queries and keys are summed feature by feature, each by itself."""
+"""The number of queries, and of keys, whose weights are summed feature by feature."""
 
 NO_KEY = -1e30
 """The log-scale of a feature that no key has: the features of hidden keys, exp(-inf - NO_KEY), are
@@ -66,7 +66,7 @@ class LinearState(NamedTuple):
 
 
 def empty_state(memory: LinearMemory) -> LinearState:
-    """S and z of no key, in the shapes of this memory."""
+    """Return S and z of no key, in the shapes of this memory."""
     *leading, _, features = memory.log_features.shape
     wide = jnp.result_type(memory.log_features, memory.value)
     none = jnp.zeros((*leading, features, 1), memory.log_features.dtype)
@@ -75,14 +75,15 @@ def empty_state(memory: LinearMemory) -> LinearState:
 
 
 def add_keys(state: LinearState, memory: LinearMemory) -> LinearState:
-    """S and z with all keys of a memory. Katharopoulos et al. 2020, eqs. 18 and 19."""
+    """Add all keys of a memory to S and z. Katharopoulos et al. 2020, eqs. 18 and 19."""
     return add_chunks(state, LinearMemory(*(x[None] for x in memory)))[0]
 
 
 def add_chunks(state: LinearState, memory: LinearMemory) -> tuple[LinearState, LinearState]:
-    """S and z with all chunks of a memory [G, ..., C, any], and before each chunk, [G, ...].
+    """Add the chunks of a memory, [G, ..., C, any]; return S and z after all and before each.
 
-    Only the sums are computed one chunk after the other; what is added to them is one product.
+    Those before each chunk are [G, ...]. Only the sums are computed one chunk after the other;
+    what is added to them is one product.
     """
     log_features = jnp.swapaxes(memory.log_features, -1, -2)
     largest = jnp.concatenate([state.log_scale[None], _largest(log_features, -1)])
@@ -96,12 +97,13 @@ def add_chunks(state: LinearState, memory: LinearMemory) -> tuple[LinearState, L
         return (decay * values + more_values, decay * keys + more_keys), sums
 
     sums = state.values, state.keys
-    (values, keys), (each_values, each_keys) = jax.lax.scan(add, sums, chunks)
-    return LinearState(values, keys, after[-1]), LinearState(each_values, each_keys, before)
+    (values, keys), (earlier_values, earlier_keys) = jax.lax.scan(add, sums, chunks)
+    earlier = LinearState(earlier_values, earlier_keys, before)
+    return LinearState(values, keys, after[-1]), earlier
 
 
 def read_state(query: LogFeatures, state: LinearState) -> Contexts:
-    """The context of queries that see the keys of a state; a query is log phi(q_t).
+    """Return the context of queries, log phi(q_t), that see the keys of a state.
 
     Source: Katharopoulos et al. 2020, eqs. 6 and 20.
     """
@@ -111,7 +113,7 @@ def read_state(query: LogFeatures, state: LinearState) -> Contexts:
 
 
 def read_allowed(query: LogFeatures, memory: LinearMemory, allowed: jax.Array) -> Contexts:
-    """The context of queries that each see other keys, one after the other."""
+    """Return the context of queries that each see other keys, one query after the other."""
 
     @jax.checkpoint
     def read(row: tuple[jax.Array, jax.Array]) -> jax.Array:
@@ -128,11 +130,12 @@ def read_allowed(query: LogFeatures, memory: LinearMemory, allowed: jax.Array) -
 def earlier_weights(
     query: Float[Array, "*B T F"], key: Float[Array, "*B T F"], scale: Float[Array, "*B T 1"]
 ) -> Float[Array, "*B T T"]:
-    """phi(q_t) . phi(k_s) / exp(m_t) for all keys s up to t, 0 for the others; T is a power of 2.
+    """Return phi(q_t) . phi(k_s) / exp(m_t) for all keys s up to t, 0 for the others.
 
-    The later half of the queries see all keys of the earlier half, by one product in which each
-    feature is divided by its largest among these keys; each half by itself is the same problem.
-    No factor is above 1 where m_t is the largest log phi(q_t) phi(k_s) of all keys up to t.
+    T is a power of 2. The later half of the queries see all keys of the earlier half, by one
+    product in which each feature is divided by its largest among these keys; each half by itself is
+    the same problem. No factor is above 1 where m_t is the largest log phi(q_t) phi(k_s) of all
+    keys up to t.
     """
     *leading, length, _ = query.shape
     if length <= BLOCK:
@@ -152,11 +155,11 @@ def earlier_weights(
 
 
 def causal_linear(query: LogFeatures, memory: LinearMemory) -> Contexts:
-    """Causal linear attention: the context of T queries, each of the keys up to its own.
+    """Return the context of T causal queries, each of the keys up to its own position.
 
     A state for every query would take T F V numbers. Here one is kept for each chunk of C queries,
     T F V / C, and within a chunk the products [C, C] of queries and keys. Chunks are read in
-    groups. The memory has as many keys.
+    groups. There are as many keys as queries.
 
     Source: Katharopoulos et al. 2020, eqs. 10 to 12; the chunks are ours.
     """
@@ -166,9 +169,9 @@ def causal_linear(query: LogFeatures, memory: LinearMemory) -> Contexts:
     together = ceil(length / (size * groups))
 
     def chunks(x: jax.Array, filler: float = 0.0) -> jax.Array:
-        """[..., T, any] -> [T / G C, G, ..., C, any], in groups of G chunks."""
-        behind = [(0, 0)] * (x.ndim - 2) + [(0, groups * together * size - length), (0, 0)]
-        x = jnp.pad(x, behind, constant_values=filler)
+        """Cut [..., T, any] -> [T / G C, G, ..., C, any] into groups of G chunks."""
+        padding = [(0, 0)] * (x.ndim - 2) + [(0, groups * together * size - length), (0, 0)]
+        x = jnp.pad(x, padding, constant_values=filler)
         x = x.reshape(*x.shape[:-2], groups, together, size, x.shape[-1])
         return jnp.moveaxis(x, (-4, -3), (0, 1))
 
@@ -246,24 +249,24 @@ class LinearAttention(AttentionBase):
 
 
 def _largest(logarithms: jax.Array, axis: int | tuple[int, ...]) -> jax.Array:
-    """The largest along an axis, which is kept; at least NO_KEY; a constant for the gradient."""
+    """Return the largest along an axis, which is kept; at least NO_KEY, without a gradient."""
     largest = logarithms.max(axis, keepdims=True, initial=NO_KEY)
     return jax.lax.stop_gradient(largest)
 
 
 def _share(total: jax.Array) -> jax.Array:
-    """1 / the sum of a query's weights; 1 if the query sees no key."""
+    """Return 1 / the sum of a query's weights; 1 if the query sees no key."""
     return 1 / jnp.where(total == 0, 1, total)
 
 
 def _hide(memory: LinearMemory, present: jax.Array) -> LinearMemory:
-    """The memory without the keys where booleans [..., S] are False."""
+    """Hide the keys of a memory where booleans [..., S] are False."""
     log_features = jnp.where(present[..., None], memory.log_features, -jnp.inf)
     return memory._replace(log_features=log_features)
 
 
 def _rules(mask: Mask) -> tuple[jax.Array | None, bool]:
-    """The keys [..., S] that are not padding (None: all), and whether the mask is causal."""
+    """Return which keys [..., S] are not padding (None: all), and whether the mask is causal."""
     rules = mask.rules()
     for rule in rules:
         if not isinstance(rule, Padding | Causal):

@@ -21,7 +21,7 @@ from attnjax.nn.linear import Dense
 def local_monotonic(
     logits: Logits, mask: Allowed | None, positions: Positions, reach: int
 ) -> Weights:
-    """`softmax` over the keys at most `reach` positions from the query's own, p_t = t.
+    """Return the `softmax` over the keys at most `reach` positions from the query's own, p_t = t.
 
     Rows sum to 1, or to 0 if no allowed key is in reach. The positions t and s are absolute; the
     reach is D of |s - t| <= D.
@@ -42,7 +42,9 @@ def local_predictive(
     reach: int,
     sigma: float,
 ) -> Weights:
-    """Local attention: weights[t, s] = softmax(logits[t])[s] exp(-(s - p_t)^2 / (2 sigma^2)).
+    """Weight a softmax over the keys near a center p_t by a Gaussian around it.
+
+        weights[t, s] = softmax(logits[t])[s] exp(-(s - p_t)^2 / (2 sigma^2))
 
     The softmax is over the allowed keys with |s - p_t| <= reach. It does not contain the Gaussian,
     so rows sum to at most 1, and to 0 if no allowed key is in reach. An infinite sigma makes the
@@ -66,7 +68,7 @@ def local_predictive(
 def predicted_center(
     hidden: Float[Array, "*#B T W"], v: Float[Array, " W"], length: Int[Array, "*#B T"] | int
 ) -> Float[Array, "*#B T"]:
-    """Predicted window center: p_t = length[t] sigmoid(v . tanh(hidden[t])), a real position.
+    """Predict a window's center: p_t = length[t] sigmoid(v . tanh(hidden[t])), a real position.
 
     `hidden` is W h_t, already projected; the length S of a row is the number of keys that it may
     attend to. The center is in float32 or wider, as half precision rounds positions past 256 to
@@ -79,7 +81,7 @@ def predicted_center(
 
 
 def _near(mask: jax.Array | None, positions: Positions, reach: int) -> jax.Array:
-    """The allowed keys at most `reach` positions from each query's."""
+    """Return the allowed keys at most `reach` positions from each query's."""
     near = Window(reach, reach).dense(positions)
     return near if mask is None else mask & near
 

@@ -29,20 +29,20 @@ class BlockRange(NamedTuple):
 
     @classmethod
     def of(cls, numbers: AnyArray, size: int) -> "BlockRange":
-        """The ranges of numbers [..., T] in blocks of `size`, which divides T."""
+        """Return the ranges of numbers [..., T] in blocks of `size`, which divides T."""
         blocks = numbers.reshape(*numbers.shape[:-1], -1, size)
         return cls(blocks.min(-1), blocks.max(-1))
 
     def like(self, numbers: AnyArray) -> "BlockRange":
-        """The ranges of other numbers, in as many blocks."""
+        """Return the ranges of other numbers, in as many blocks."""
         return BlockRange.of(numbers, numbers.shape[-1] // self.lowest.shape[-1])
 
     def rows(self) -> "BlockRange":
-        """The ranges as rows of a table of tiles: [..., blocks, 1]."""
+        """Return the ranges as rows of a table of tiles: [..., blocks, 1]."""
         return BlockRange(*(x[..., :, None] for x in self))
 
     def columns(self) -> "BlockRange":
-        """The ranges as columns of a table of tiles: [..., 1, blocks]."""
+        """Return the ranges as columns of a table of tiles: [..., 1, blocks]."""
         return BlockRange(*(x[..., None, :] for x in self))
 
 
@@ -67,10 +67,10 @@ class Mask(Expectations, ABC):
 
     @abstractmethod
     def dense(self, positions: Positions) -> jax.Array:
-        """Booleans that broadcast to [..., T, S], True = attend; the positions are absolute."""
+        """Return booleans that broadcast to [..., T, S], True = attend; positions are absolute."""
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
-        """The tiles that may hold an allowed pair, and those that hold allowed pairs only.
+        """Return which tiles may hold an allowed pair, and which hold allowed pairs only.
 
         The ranges are the positions of each block of queries and of keys. If they are NumPy arrays
         and the rule holds no array, so are the tables: a kernel then leaves the empty tiles out of
@@ -82,27 +82,27 @@ class Mask(Expectations, ABC):
         )
 
     def has_blocks(self) -> bool:
-        """Whether every rule has the method `block`, which a fused kernel calls."""
+        """Return whether every rule has the method `block`, which a fused kernel calls."""
         return all(type(rule).block is not Mask.block for rule in self.rules())
 
     def seen_keys(self) -> jax.Array | None:
-        """Booleans [..., S], False for keys that an array of the rule hides from every query.
+        """Return booleans [..., S], False for keys that the rule's arrays hide from every query.
 
-        None: it hides none; positions alone do not count.
+        None: it hides no key; positions alone do not count.
         """
         return None
 
     def rules(self) -> "tuple[Mask, ...]":
-        """The single rules of a conjunction."""
+        """Return the single rules of a conjunction."""
         return (self,)
 
     def map_arrays(self, function: Callable[[jax.Array, tuple[str, ...]], jax.Array]) -> Self:
-        """The same rule with each array replaced by function(array, names of its last axes)."""
+        """Replace each array of the rule by function(array, names of its last axes)."""
         held = {name: function(getattr(self, name), axes) for name, axes in self.axes.items()}
         return replace(self, **held) if held else self  # pyright: ignore[reportArgumentType]
 
     def expand_heads(self) -> "Mask":
-        """The same mask for every head: arrays [..., S] become [..., 1, S]."""
+        """Return the same mask for every head: arrays [..., S] become [..., 1, S]."""
 
         def expand(array: jax.Array, axes: tuple[str, ...]) -> jax.Array:
             return jnp.expand_dims(array, -len(axes) - 1)
@@ -119,7 +119,7 @@ type MaskLike = Mask | jax.Array | None
 
 
 def as_mask(mask: MaskLike, query: jax.Array) -> Mask:
-    """The mask that a caller gave; an array of booleans [..., T, S] becomes a `DenseMask`.
+    """Return the mask that a caller gave; booleans [..., T, S] become a `DenseMask`.
 
     The query is [..., T, any]; an array with fewer axes, such as [T, S], is broadcast as in JAX.
     """
@@ -137,18 +137,18 @@ def as_mask(mask: MaskLike, query: jax.Array) -> Mask:
 
 
 def allowed_pairs(mask: Mask, positions: Positions, shape: tuple[int, ...]) -> jax.Array | None:
-    """The booleans of a mask in a shape [..., T, S]; None: everything is allowed."""
+    """Return the booleans of a mask in a shape [..., T, S], or None: everything is allowed."""
     return jnp.broadcast_to(mask.dense(positions), shape) if mask.rules() else None
 
 
 def join(*masks: Mask | None) -> Mask:
-    """The mask that allows what every given mask allows."""
+    """Return the mask that allows what every given mask allows."""
     given = [mask for mask in masks if mask is not None and mask.rules()]
     return reduce(and_, given) if given else And()
 
 
 def zero_hidden(mask: Mask, x: jax.Array) -> jax.Array:
-    """Keys or values [..., S, any] with 0 for each key that the mask hides from every query.
+    """Set keys or values [..., S, any] to 0 where the mask hides the key from every query.
 
     The weight of a hidden key is 0, and 0 times NaN or infinity, which padding may hold, is NaN.
     A key that examples share is 0 if it is hidden in all of them. Finite numbers give the same
@@ -195,7 +195,7 @@ class Padding(Mask):
         return self.present
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
-        """A block of padding only is empty."""
+        """Skip blocks of padding only."""
         present = key.like(self.present).columns()
         return Tiles(present.highest, present.lowest)
 
@@ -209,7 +209,7 @@ class Causal(Mask):
         return positions.key[..., None, :] <= positions.query[..., :, None]
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
-        """Tiles above the diagonal are empty, tiles below it whole."""
+        """Skip tiles above the diagonal; tiles below it are whole."""
         query, key = query.rows(), key.columns()
         return Tiles(key.lowest <= query.highest, key.highest <= query.lowest)
 
@@ -236,12 +236,12 @@ class Window(Mask):
         return (-self.before <= ahead) & (ahead <= self.after)
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
-        """Tiles off the band are empty."""
+        """Skip tiles off the band."""
         query, key = query.rows(), key.columns()
-        back, ahead = self.before, self.after
-        some = (key.highest >= query.lowest - back) & (key.lowest <= query.highest + ahead)
-        whole = (key.lowest >= query.highest - back) & (key.highest <= query.lowest + ahead)
-        return Tiles(some, whole)
+        before, after = self.before, self.after
+        reached = (key.highest >= query.lowest - before) & (key.lowest <= query.highest + after)
+        whole = (key.lowest >= query.highest - before) & (key.highest <= query.lowest + after)
+        return Tiles(reached, whole)
 
 
 @jax.tree_util.register_dataclass
@@ -256,7 +256,7 @@ class ExcludeSelf(Mask):
         return positions.key[..., None, :] != positions.query[..., :, None]
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
-        """A tile is whole if no positions can be equal, and empty only if all are equal."""
+        """Skip a tile only if all positions are equal; it is whole if no two can be."""
         query, key = query.rows(), key.columns()
         apart = (key.highest < query.lowest) | (key.lowest > query.highest)
         return Tiles((query.lowest != key.highest) | (query.highest != key.lowest), apart)
@@ -278,10 +278,11 @@ class Segments(Mask):
         return self.query[..., :, None] == self.key[..., None, :]
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
-        """A tile is empty if its segments do not overlap, whole if it lies in one segment."""
+        """Skip a tile if its segments do not overlap; it is whole if it lies in one segment."""
         mine, theirs = query.like(self.query).rows(), key.like(self.key).columns()
-        some = (mine.lowest <= theirs.highest) & (theirs.lowest <= mine.highest)
-        return Tiles(some, (mine.lowest == theirs.highest) & (mine.highest == theirs.lowest))
+        overlap = (mine.lowest <= theirs.highest) & (theirs.lowest <= mine.highest)
+        whole = (mine.lowest == theirs.highest) & (mine.highest == theirs.lowest)
+        return Tiles(overlap, whole)
 
 
 @jax.tree_util.register_dataclass

@@ -46,7 +46,8 @@ class MultiHead(AttentionBase):
 
     Raises:
         UserError: a width is None and D is not a multiple of H; H is not a multiple of G; heads
-            share keys and the score has parameters for them; a head that is taken out is none.
+            share keys and the score has parameters for them; a head that is taken out does not
+            exist.
 
     Source: Vaswani et al. 2017, section 3.2.2; `key_heads`: Shazeer 2019, section 3, and Ainslie et
     al. 2023, section 2.2; `query_key_norm`: Henry et al. 2020, with learned gains as in Dehghani
@@ -77,7 +78,7 @@ class MultiHead(AttentionBase):
 
     @nn.compact
     def prepare(self, key: Keys, value: Values) -> Any:
-        """The memory of G heads, with [..., G, S, any] leaves."""
+        """Return the memory of G heads, with [..., G, S, any] leaves."""
         heads = self.key_heads or self.heads
         key = self._project(key, heads, self.key_width, "key")
         if self.query_key_norm is not None:
@@ -98,14 +99,14 @@ class MultiHead(AttentionBase):
         return memory
 
     def start(self, memory: Any) -> Any | None:
-        """The state of H heads, with [..., H, any, any] leaves; None: the head has none."""
-        return vmap_heads(type(self.head).start, (-3,), -3)(self.head, self._copied(memory))
+        """Return the state of H heads, with [..., H, any, any] leaves, or None if it has none."""
+        return vmap_heads(type(self.head).start, (-3,), -3)(self.head, self._copy_groups(memory))
 
     @nn.compact
     def step(self, query: OneQuery, memory: Any, state: Any) -> tuple[jax.Array, Any]:
-        projected = self._queries(query)
+        projected = self._project_queries(query)
         lifted = vmap_heads(type(self.head).step, (-2, -3, -3), (-2, -3))
-        contexts, state = lifted(self.head, projected, self._copied(memory), state)
+        contexts, state = lifted(self.head, projected, self._copy_groups(memory), state)
         return self._merge(contexts, query.shape[-1]), state
 
     @nn.compact
@@ -119,22 +120,22 @@ class MultiHead(AttentionBase):
         deterministic: bool,
     ) -> Contexts:
         mask = as_mask(mask, query)
-        projected = self._queries(query)
+        projected = self._project_queries(query)
 
-        def attend(head: Any, query: jax.Array, memory: Any, mask: Any, at: Any) -> jax.Array:
-            return head.attend(query, memory, mask, positions=at, deterministic=deterministic)
+        def attend(head: Any, query: jax.Array, memory: Any, mask: Any, own: Any) -> jax.Array:
+            return head.attend(query, memory, mask, positions=own, deterministic=deterministic)
 
         if self._are_one_axis(query, memory, mask, deterministic=deterministic):
             contexts = self._at_once(attend, projected, memory, mask, positions)
         else:
             lifted = vmap_heads(attend, (-2, -3, None, None), -2)
-            contexts = lifted(self.head, projected, self._copied(memory), mask, positions)
+            contexts = lifted(self.head, projected, self._copy_groups(memory), mask, positions)
         return self._merge(contexts, query.shape[-1])
 
     def _are_one_axis(
         self, query: Queries, memory: Any, mask: Mask, *, deterministic: bool
     ) -> bool:
-        """Whether heads [..., H, T, K] can be one more leading axis: no parameters, no draws."""
+        """Return whether heads can be a leading axis, [..., H, T, K]: no parameters, no draws."""
         head = self.head
         if type(head) is not Attention or head.needs_weights(deterministic=True):
             return False
@@ -148,7 +149,7 @@ class MultiHead(AttentionBase):
     def _at_once(
         self, attend: Callable, query: jax.Array, memory: Any, mask: Mask, positions: Positions
     ) -> jax.Array:
-        """The contexts, with heads as one more leading axis, or as two: [..., G, H / G, T, K].
+        """Compute the contexts with heads as a leading axis, or as two: [..., G, H / G, T, K].
 
         A lifted fused kernel would read the tiles of all heads side by side, too many for a cache.
         Lifted dense heads would lead with H, and the memory [B, H, S, any] would be transposed
@@ -164,8 +165,8 @@ class MultiHead(AttentionBase):
         context = attend(self.head, query, memory, mask, positions)
         return jnp.swapaxes(context.reshape(*leading, heads, T, context.shape[-1]), -2, -3)
 
-    def _copied(self, memory: Any) -> Any:
-        """The memory of G heads, copied for each head of a group: [..., H, S, any] leaves."""
+    def _copy_groups(self, memory: Any) -> Any:
+        """Copy the memory of G heads for each head of a group: [..., H, S, any] leaves."""
         if self._group == 1:
             return memory
         return jax.tree.map(lambda leaf: jnp.repeat(leaf, self._group, axis=-3), memory)
@@ -175,13 +176,13 @@ class MultiHead(AttentionBase):
         """H / G, the number of heads that share each key."""
         return self.heads // (self.key_heads or self.heads)
 
-    def _queries(self, query: Queries) -> jax.Array:
-        """[..., T, D] -> the queries of all heads, [..., T, H, K]."""
+    def _project_queries(self, query: Queries) -> jax.Array:
+        """Project [..., T, D] to the queries of all heads, [..., T, H, K]."""
         projected = self._project(query, self.heads, self.key_width, "query")
         return projected if self.query_key_norm is None else self.query_norm(projected)
 
     def _project(self, x: jax.Array, heads: int, width: int | None, name: str) -> jax.Array:
-        """[..., S, D] -> [..., S, heads, width]."""
+        """Project [..., S, D] -> [..., S, heads, width]."""
         if width is None and x.shape[-1] % self.heads:
             raise UserError(
                 f"{self.heads} heads do not divide the width {x.shape[-1]}: "
@@ -191,7 +192,7 @@ class MultiHead(AttentionBase):
         return Dense(features, 1, self.bias, UNIT_VARIANCE, name=name)(x)
 
     def _merge(self, contexts: jax.Array, width: int) -> jax.Array:
-        """[..., T, H, V] -> [..., T, width]."""
+        """Merge the heads' contexts: [..., T, H, V] -> [..., T, width]."""
         if self.heads_out:
             contexts = contexts.at[..., jnp.array(self.heads_out), :].set(0)
         return Dense((width,), 2, self.bias, UNIT_VARIANCE, name="out")(contexts)

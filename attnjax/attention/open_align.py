@@ -28,11 +28,12 @@ def softmax_with_sink(
     *,
     kept: jnp.dtype | None = None,
 ) -> Weights:
-    """Softmax with one logit more: weights[t, s] = exp(logits[t, s]) / (exp(z) + sum of exps).
+    """Return a softmax with one more logit, the sink z, whose weight is left out.
 
-    The sum is over the allowed keys. The sink z, a number, stands for a key without a value: rows
-    sum to less than 1. At z = 0 it is "softmax off by one", at -inf the softmax. `kept` as in
-    `softmax`.
+        weights[t, s] = exp(logits[t, s]) / (exp(z) + sum over allowed s' of exp(logits[t, s']))
+
+    The sink, a number, stands for a key without a value: rows sum to less than 1. At z = 0 it is
+    "softmax off by one", at -inf the softmax. `kept` as in `softmax`.
 
     Source: Miller 2023 (z = 0); OpenAI 2025, gpt-oss (a learned z in each head).
     """
@@ -43,7 +44,7 @@ def softmax_with_sink(
 
 
 def sigmoid(logits: Logits, mask: Allowed | None = None, bias: float | None = None) -> Weights:
-    """Each weight for itself: weights[t, s] = 1 / (1 + exp(-logits[t, s] - b)).
+    """Compute each weight by itself: weights[t, s] = 1 / (1 + exp(-logits[t, s] - b)).
 
     The bias b is a number or, if None, -ln n[t], where n[t] keys are allowed: logits of 0 then give
     rows that sum to n / (n + 1). Rows sum to a number between 0 and n.
@@ -62,8 +63,9 @@ def sigmoid(logits: Logits, mask: Allowed | None = None, bias: float | None = No
 
 
 def softpick(logits: Logits, mask: Allowed | None = None) -> Weights:
-    """Rectified softmax: weights[t, s] = max(e[t, s], 0) / (sum over s' of |e[t, s']| + epsilon).
+    """Return softpick, a rectified softmax.
 
+        weights[t, s] = max(e[t, s], 0) / (sum over s' of |e[t, s']| + epsilon)
         e[t, s] = exp(logits[t, s] - m[t]) - exp(-m[t]),   m[t] = max(0, largest allowed logit)
 
     A key with a logit below 0 has the weight 0, and makes those of the others smaller. Rows sum to
@@ -93,14 +95,14 @@ def stick_breaking(logits: Logits, mask: Allowed | None, key_position: AnyArray)
     """
     allowed = jnp.ones(logits.shape, bool) if mask is None else mask
     order = jnp.argsort(jnp.broadcast_to(key_position, (*logits.shape[:-2], logits.shape[-1])))
-    back = jnp.argsort(order, axis=-1)
+    inverse = jnp.argsort(order, axis=-1)
     tame = widen(jnp.where(allowed, logits, 0))
     left = jnp.where(allowed, jax.nn.log_sigmoid(-tame), 0)
     left = jnp.take_along_axis(left, order[..., None, :], axis=-1)
     # a key's own share is left out by a shift: to subtract it again would cancel
     after = jnp.concatenate([left[..., 1:], jnp.zeros_like(left[..., :1])], axis=-1)
     after = jax.lax.cumsum(after, axis=after.ndim - 1, reverse=True)
-    after = jnp.take_along_axis(after, back[..., None, :], axis=-1)
+    after = jnp.take_along_axis(after, inverse[..., None, :], axis=-1)
     weights = jnp.where(allowed, jnp.exp(jax.nn.log_sigmoid(tame) + after), 0)
     return weights.astype(logits.dtype)
 

@@ -17,7 +17,7 @@ from attnjax.nn.product import product
 
 
 def weighted_sum(weights: Weights, value: Values) -> Contexts:
-    """Weighted sum: context[t] = sum over s of weights[t, s] value[s].
+    """Return the weighted sum: context[t] = sum over s of weights[t, s] value[s].
 
     The weights are cast to the value's dtype; the products are summed in float32 or wider.
 
@@ -30,7 +30,7 @@ def weighted_sum(weights: Weights, value: Values) -> Contexts:
 def relative_sum(
     weights: Weights, value: Values, by_distance: Float[Array, "D V"], positions: Positions
 ) -> Contexts:
-    """Sum of values that know their distance: context[t] = sum_s weights[t, s] (value[s] + a[s-t]).
+    """Sum values that know their distance: context[t] = sum_s weights[t, s] (value[s] + a[s-t]).
 
     Distances are clipped to [-k, k]. The weights of equal distances are added up, in float32 or
     wider, before they meet their vector, so that no [T, S, V] array is made. The vectors a are
@@ -52,7 +52,7 @@ class Pool(Fusible):
 
     @abstractmethod
     def __call__(self, weights: Weights, value: Values, positions: Positions) -> Contexts:
-        """Weights [..., T, S] and values [..., S, V] -> context [..., T, any]."""
+        """Pool values [..., S, V] by weights [..., T, S] -> context [..., T, any]."""
 
 
 class WeightedSum(Pool, fusible=True):

@@ -28,29 +28,29 @@ class Positions(NamedTuple):
     key: AnyArray = None
 
     def filled(self, query: jax.Array, key: jax.Array) -> "Positions":
-        """The same with 0, 1, ... for None, of queries [..., T, K] and keys [..., S, K]."""
+        """Return the same with 0, 1, ... for None, of queries [..., T, K] and keys [..., S, K]."""
         return Positions(
-            _numbered(query) if self.query is None else self.query,
-            _numbered(key) if self.key is None else self.key,
+            _numbers(query) if self.query is None else self.query,
+            _numbers(key) if self.key is None else self.key,
         )
 
     def expand_heads(self) -> "Positions":
-        """The same positions for every head: [..., T] becomes [..., 1, T]."""
+        """Return the same positions for every head: [..., T] becomes [..., 1, T]."""
         return Positions(*(x if x is None else jnp.expand_dims(x, -2) for x in self))
 
 
-def _numbered(x: jax.Array) -> jax.Array:
-    """0, 1, ... for the rows of x [..., T, K], as [1, ..., 1, T]."""
+def _numbers(x: jax.Array) -> jax.Array:
+    """Return 0, 1, ... for the rows of x [..., T, K], as [1, ..., 1, T]."""
     return jnp.arange(x.shape[-2]).reshape(*[1] * (x.ndim - 2), -1)
 
 
 def distance(positions: Positions) -> jax.Array:
-    """The distance of each key from each query: key position - query position, [..., T, S]."""
+    """Return key position - query position for each pair, [..., T, S]."""
     return positions.key[..., None, :] - positions.query[..., :, None]
 
 
 def clipped_distance(positions: Positions, most: int) -> jax.Array:
-    """The distance clipped to [-most, most], plus `most`: a number in 0, ..., 2 most; [..., T, S].
+    """Return the distance clipped to [-most, most], plus `most`: 0, ..., 2 most; [..., T, S].
 
     Source: Shaw et al. 2018, section 3.2.
     """
@@ -58,7 +58,7 @@ def clipped_distance(positions: Positions, most: int) -> jax.Array:
 
 
 def index_of(position: AnyArray, count: int, owner: str) -> jax.Array:
-    """Positions as indices into a table of `count` rows, read with mode "fill".
+    """Return positions as indices into a table of `count` rows, read with mode "fill".
 
     A position outside the table becomes `count`, where "fill" reads NaN; a negative index would
     count from the end. One that is known before compiling is refused, in the owner's name.
@@ -77,13 +77,14 @@ class Position(nn.Module, ABC):
 
     @abstractmethod
     def __call__(self, embedding: jax.Array, position: jax.Array) -> jax.Array:
-        """Embeddings [..., T, D] at positions [..., T], integers -> [..., T, D]."""
+        """Add to embeddings [..., T, D] their positions [..., T], integers -> [..., T, D]."""
 
 
 def sinusoidal(position: jax.Array, width: int) -> jax.Array:
-    """Sines and cosines: PE[p, 2i] = sin(p / 10000^(2i/D)), PE[p, 2i+1] = cos(p / 10000^(2i/D)).
+    """Encode positions [..., T] by sines and cosines, [..., T, D] in float32; D is the width.
 
-    Positions [..., T] -> [..., T, D] in float32; D is the width.
+        PE[p, 2i] = sin(p / 10000^(2i/D))
+        PE[p, 2i+1] = cos(p / 10000^(2i/D))
 
     Source: Vaswani et al. 2017, section 3.5.
     """

@@ -1,6 +1,6 @@
 """Scores with positions, around a score without: rotary, ALiBi, relative positions.
 
-A position that is added to an embedding says where one word is. A score around a score changes the
+A position that is added to an embedding is that of one word. A score around a score changes the
 logit of a query and a key by their distance.
 """
 
@@ -27,11 +27,11 @@ from attnjax.nn.dtypes import wide
 def rotary(
     x: Float[Array, "*B T K"], position: jax.Array, base: float = 10_000.0
 ) -> Float[Array, "*B T K"]:
-    """Turn each pair of features (2i, 2i + 1) by the angle position base^(-2i/K).
+    """Rotate each pair of features (2i, 2i + 1) by the angle position base^(-2i/K).
 
-    The dot product of two vectors that are turned so depends on the distance of their positions
+    The dot product of two vectors that are rotated so depends on the distance of their positions
     only, and the norm of a vector stays as it is. Queries or keys keep their dtype; angles are
-    computed in float32 or wider. The larger the base, the slower the last pairs turn.
+    computed in float32 or wider. The larger the base, the slower the last pairs rotate.
 
     Raises:
         UserError: K is odd.
@@ -48,16 +48,16 @@ def rotary(
     pairs = x.astype(dtype).reshape(*x.shape[:-1], -1, 2)
     even, odd = pairs[..., 0], pairs[..., 1]
     sin, cos = (jnp.broadcast_to(wave(angle), even.shape) for wave in (jnp.sin, jnp.cos))
-    turned = jnp.stack([even * cos - odd * sin, even * sin + odd * cos], axis=-1)
+    rotated = jnp.stack([even * cos - odd * sin, even * sin + odd * cos], axis=-1)
     if dtype != x.dtype:
         # a feature grows by up to sqrt(2): what padding holds must not become infinite in float16
         greatest = float(jnp.finfo(x.dtype).max)
-        turned = jnp.clip(turned, -greatest, greatest)
-    return turned.reshape(x.shape).astype(x.dtype)
+        rotated = jnp.clip(rotated, -greatest, greatest)
+    return rotated.reshape(x.shape).astype(x.dtype)
 
 
 def alibi(slope: jax.Array, positions: Positions) -> jax.Array:
-    """Linear bias: bias[t, s] = -slope |t - s|, the same on both sides of the query.
+    """Return the linear bias: bias[t, s] = -slope |t - s|, the same on both sides of the query.
 
     The slope is one number for each head and example: [...].
 
@@ -67,7 +67,7 @@ def alibi(slope: jax.Array, positions: Positions) -> jax.Array:
 
 
 def alibi_slopes(heads: int) -> np.ndarray:
-    """The slope of each head: 2^(-8h/H) for h = 1, ..., H, if H is a power of two.
+    """Return the slope of each head: 2^(-8h/H) for h = 1, ..., H, if H is a power of two.
 
     Otherwise the slopes are those of the power of two below H, then those of odd h for the power of
     two above H.
@@ -83,17 +83,17 @@ def alibi_slopes(heads: int) -> np.ndarray:
 def relative(
     query: Float[Array, "*#B T K"], by_distance: Float[Array, "*#B D K"], positions: Positions
 ) -> Logits:
-    """Relative positions of keys: bias[t, s] = query[t] . a[clip(s - t, -k, k)].
+    """Return the bias of relative positions: bias[t, s] = query[t] . a[clip(s - t, -k, k)].
 
     Every query meets the 2k + 1 vectors once, so that no [T, S, K] array is made. The vectors a are
     those of the distances -k, ..., k. The bias is in float32 or wider.
 
     Source: Shaw et al. 2018, the second term of eq. 5; section 3.2.
     """
-    each = dot(query, by_distance)
+    products = dot(query, by_distance)
     index = clipped_distance(positions, by_distance.shape[-2] // 2)
-    index = jnp.broadcast_to(index, (*each.shape[:-1], index.shape[-1]))
-    return jnp.take_along_axis(each, index, axis=-1)
+    index = jnp.broadcast_to(index, (*products.shape[:-1], index.shape[-1]))
+    return jnp.take_along_axis(products, index, axis=-1)
 
 
 class PositionScore(Score):
@@ -109,7 +109,7 @@ class PositionScore(Score):
 
 
 class AroundDotProduct(PositionScore):
-    """A position score around a dot product of the queries and keys that come."""
+    """A position score around a dot product of its queries and keys."""
 
     def setup(self) -> None:
         if isinstance(self.score, PositionScore) or not self.score.is_fusible():
@@ -126,8 +126,8 @@ class Rotary(AroundDotProduct, fusible=True):
 
     The logits depend on the distance s - t only. q and k are the vectors that the score within
     gives in `as_dot_product`: a score that normalizes queries and keys does so before they are
-    turned, as in Qwen3 and OLMo 2. After turning, a learned gain of each feature would make the
-    logits depend on the positions themselves.
+    rotated, as in Qwen3 and OLMo 2. After the rotation a learned gain of each feature would make
+    the logits depend on the positions themselves.
 
     Source: Su et al. 2021, section 3.2.
     """
@@ -168,18 +168,18 @@ class Alibi(PositionScore):
 
     def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         logits = self.score(query, key, positions)
-        return logits + jnp.broadcast_to(alibi(_own_slope(query), positions), logits.shape)
+        return logits + jnp.broadcast_to(alibi(_head_slope(query), positions), logits.shape)
 
     def is_fusible(self) -> bool:
         return self.score.is_fusible()
 
     def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
         product = self.score.as_dot_product(query, key, positions)
-        return product.plus(Partial(_alibi_bias, _own_slope(query)))
+        return product.plus(Partial(_alibi_bias, _head_slope(query)))
 
 
-def _own_slope(query: jax.Array) -> jax.Array:
-    """The slope of the head that is computed, for queries [..., T, K]: [...]."""
+def _head_slope(query: jax.Array) -> jax.Array:
+    """Return the slope of the current head, for queries [..., T, K]: [...]."""
     head, heads = (lax.axis_index(HEADS), lax.axis_size(HEADS)) if inside(HEADS) else (0, 1)
     return jnp.broadcast_to(jnp.asarray(alibi_slopes(heads), wide(query))[head], query.shape[:-2])
 
@@ -214,7 +214,7 @@ class Relative(AroundDotProduct, fusible=True):
 
     @nn.compact
     def _vectors(self, query: jax.Array) -> jax.Array:
-        """The vectors of all distances, for queries [..., T, K]: [..., 2k + 1, K]."""
+        """Return the vectors of all distances, for queries [..., T, K]: [..., 2k + 1, K]."""
         width = query.shape[-1]
         normal = nn.initializers.normal(width**-0.5)
         vectors = self.param("by_distance", normal, (2 * self.max_distance + 1, width))

@@ -27,7 +27,7 @@ from attnjax.nn.product import product
 
 
 def dot(query: Queries, key: Keys) -> Logits:
-    """Dot product: logits[t, s] = query[t] . key[s].
+    """Return the dot product: logits[t, s] = query[t] . key[s].
 
     Raises:
         UserError: query and key differ in width.
@@ -39,7 +39,7 @@ def dot(query: Queries, key: Keys) -> Logits:
 
 
 def scaled_dot(query: Queries, key: Keys) -> Logits:
-    """Scaled dot product: logits[t, s] = query[t] . key[s] / sqrt(K).
+    """Return the scaled dot product: logits[t, s] = query[t] . key[s] / sqrt(K).
 
     If the entries of query and key are independent with mean 0 and variance 1, their dot product
     has variance K. The scale brings the variance back to 1, so that the softmax does not saturate.
@@ -50,7 +50,7 @@ def scaled_dot(query: Queries, key: Keys) -> Logits:
 
 
 def general(query: Queries, key: Keys, weight: Float[Array, "Q K"]) -> Logits:
-    """Bilinear form: logits[t, s] = query[t] W key[s].
+    """Return the bilinear form: logits[t, s] = query[t] W key[s].
 
     Source: Luong et al. 2015, section 3.1, "general".
     """
@@ -60,7 +60,7 @@ def general(query: Queries, key: Keys, weight: Float[Array, "Q K"]) -> Logits:
 def additive(
     query: Float[Array, "*#B T W"], key: Float[Array, "*#B S W"], v: Float[Array, " W"]
 ) -> Logits:
-    """Network with one hidden layer: logits[t, s] = v . tanh(query[t] + key[s]).
+    """Apply a network with one hidden layer: logits[t, s] = v . tanh(query[t] + key[s]).
 
     The query is W s and the key U h, both already projected.
 
@@ -72,7 +72,7 @@ def additive(
 
 
 def location(query: Queries, weight: Float[Array, "Q S"]) -> Logits:
-    """Location score, blind to the keys' content: logits[t, s] = query[t] W[:, s].
+    """Return the location score, blind to the keys' content: logits[t, s] = query[t] W[:, s].
 
     Source: Luong et al. 2015, eq. 8: a_t = softmax(W_a h_t).
     """
@@ -100,7 +100,7 @@ class DotProduct(NamedTuple):
     bias: Callable[..., jax.Array] | None = None
 
     def plus(self, bias: Partial) -> "DotProduct":
-        """The same with one more bias."""
+        """Add a bias."""
         return self._replace(bias=bias if self.bias is None else Partial(_sum, self.bias, bias))
 
     def logits(self, positions: Positions) -> Logits:
@@ -112,7 +112,7 @@ class DotProduct(NamedTuple):
         return logits + jnp.broadcast_to(bias, logits.shape)
 
     def times(self, factor: float | jax.Array) -> "DotProduct":
-        """The same logits multiplied by a number, which is an array where it has a gradient."""
+        """Multiply the logits by a number, which is an array where it has a gradient."""
         if isinstance(factor, jax.Array):
             product = self._replace(query=self.query * factor.astype(self.query.dtype))
         elif factor == 1:
@@ -143,15 +143,15 @@ class Score(Fusible):
     """
 
     def prepare(self, key: Keys) -> Float[Array, "*#B S _"]:
-        """The part of the keys alone, once for each source: [..., S, K] -> [..., S, any]."""
+        """Compute the part of the keys alone, once a source: [..., S, K] -> [..., S, any]."""
         return key
 
     @abstractmethod
     def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
-        """Queries [..., T, K] and prepared keys [..., S, any] -> logits [..., T, S]."""
+        """Return the logits [..., T, S] of queries [..., T, K] and prepared keys [..., S, any]."""
 
     def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
-        """The logits of `__call__`, in the form that a fused kernel computes."""
+        """Return the logits of `__call__`, in the form that a fused kernel computes."""
         raise ValueError(f"the score {type(self).__name__} is no dot product")
 
 
@@ -222,7 +222,7 @@ class Location(Score, LengthLimited):
     max_length: PositiveInt = 512
 
     def prepare(self, key: Keys) -> Keys:
-        """The keys themselves, at most `max_length`; a beam's cache has several at each place."""
+        """Return the keys, at most `max_length`; a beam's cache has several at each position."""
         if key.shape[-2] > self.max_length:
             raise UserError(
                 f"a location score with max_length {self.max_length} takes at most as many keys; "

@@ -17,7 +17,7 @@ from attnjax.nn.linear import Dense
 
 
 def redundancy(weights: Float[Array, "*B R S"]) -> Float[Array, "*B"]:
-    """The redundancy of the hops: ||A A^T - I||_F^2 of the weights A, [..., R, S] -> [...].
+    """Return the redundancy of the hops, ||A A^T - I||_F^2 of the weights A: [..., R, S] -> [...].
 
     0 where every hop looks at one word, and no two at the same.
 
@@ -50,7 +50,7 @@ class SelfAttentive(AttentionBase):
 
     @nn.compact
     def prepare(self, key: Keys, value: Values) -> Memory:
-        """The logits of every hop, [..., S, R], which depend on the keys alone, and the values."""
+        """Return the values and each hop's logits, [..., S, R], which depend on the keys alone."""
         hidden = jnp.tanh(Dense((self.width,), bias=False, name="hidden")(key))
         logits = Dense((self.hops,), bias=False, name="hops")(hidden)
         return Memory(widen(logits), value)
@@ -67,8 +67,8 @@ class SelfAttentive(AttentionBase):
     ) -> Contexts:
         mask = as_mask(mask, query)
         memory = Memory(*(zero_hidden(mask, x) for x in memory))
-        (*leading, steps, width), places = query.shape, memory.value.shape[-2]
-        shape = (*leading, self.hops, steps, places)
+        (*leading, steps, width), length = query.shape, memory.value.shape[-2]
+        shape = (*leading, self.hops, steps, length)
         logits = jnp.broadcast_to(jnp.swapaxes(memory.key, -1, -2)[..., None, :], shape)
         positions = positions.filled(query, memory.value).expand_heads()
         allowed = allowed_pairs(mask.expand_heads(), positions, shape)

@@ -20,7 +20,7 @@ type Project = Callable[[jax.Array], jax.Array]
 
 
 def sparsemax(logits: Logits, mask: Allowed | None = None) -> Weights:
-    """Sparsemax: weights[t] is the point of the simplex with the least distance to logits[t].
+    """Return sparsemax: weights[t] is the point of the simplex that is nearest to logits[t].
 
         weights[t, s] = max(logits[t, s] - threshold[t], 0)
 
@@ -28,11 +28,11 @@ def sparsemax(logits: Logits, mask: Allowed | None = None) -> Weights:
 
     Source: Martins & Astudillo 2016, eq. 2 and algorithm 1.
     """
-    return _allowed(_sparsemax, logits, mask)
+    return _project_allowed(_sparsemax, logits, mask)
 
 
 def entmax15(logits: Logits, mask: Allowed | None = None) -> Weights:
-    """1.5-entmax, between softmax and sparsemax: sparse, with weights that fall off smoothly.
+    """Return 1.5-entmax, between softmax and sparsemax: sparse weights that fall off smoothly.
 
         weights[t, s] = max(logits[t, s] / 2 - threshold[t], 0)^2
 
@@ -41,11 +41,11 @@ def entmax15(logits: Logits, mask: Allowed | None = None) -> Weights:
 
     Source: Peters et al. 2019, section 3 and algorithm 2.
     """
-    return _allowed(_entmax15, logits, mask)
+    return _project_allowed(_entmax15, logits, mask)
 
 
 def top_k(logits: Logits, mask: Allowed | None, k: int) -> Weights:
-    """`softmax` over the k largest allowed logits of each row, the first of equals.
+    """Return the `softmax` over the k largest allowed logits of each row, the first of equals.
 
     Rows sum to 1. Where no more than k keys are allowed, it is `softmax`.
 
@@ -58,13 +58,13 @@ def top_k(logits: Logits, mask: Allowed | None, k: int) -> Weights:
         raise UserError(f"the k of top_k must be at least 1; got {k}")
     ranked = logits if mask is None else jnp.where(mask, logits, -jnp.inf)
     _, largest = jax.lax.top_k(jax.lax.stop_gradient(ranked), min(k, logits.shape[-1]))
-    nobody = jnp.zeros(logits.shape, bool)
-    kept = jnp.put_along_axis(nobody, largest, True, axis=-1, inplace=False)
+    none = jnp.zeros(logits.shape, bool)
+    kept = jnp.put_along_axis(none, largest, True, axis=-1, inplace=False)
     return softmax(logits, kept if mask is None else kept & mask)
 
 
-def _allowed(project: Project, logits: jax.Array, mask: jax.Array | None) -> jax.Array:
-    """Weights of the allowed logits alone; a row that may attend to nothing is 0.
+def _project_allowed(project: Project, logits: jax.Array, mask: jax.Array | None) -> jax.Array:
+    """Return the weights of the allowed logits alone; a row that may attend to nothing is 0.
 
     They are computed in float32 or wider: in bfloat16 no count of keys passes 256.
     """
@@ -84,7 +84,7 @@ raised to it, and no sum of them overflows. Subtracting the largest moves no wei
 
 @jax.custom_jvp
 def _sparsemax(logits: jax.Array) -> jax.Array:
-    """`sparsemax` of logits that are at most 0, the largest 0."""
+    """Return the `sparsemax` of logits that are at most 0, the largest 0."""
     largest = jnp.flip(jnp.sort(logits, axis=-1), -1)
     support = largest > (jnp.cumsum(largest, -1) - 1) / _counts(largest)
     support = logits >= _smallest(largest, support)
@@ -96,7 +96,7 @@ def _sparsemax(logits: jax.Array) -> jax.Array:
 
 @jax.custom_jvp
 def _entmax15(logits: jax.Array) -> jax.Array:
-    """`entmax15` of logits that are at most 0, the largest 0."""
+    """Return the `entmax15` of logits that are at most 0, the largest 0."""
     half = logits / 2
     largest = jnp.flip(jnp.sort(half, axis=-1), -1)
     count = _counts(largest)
@@ -112,19 +112,19 @@ def _entmax15(logits: jax.Array) -> jax.Array:
 
 
 def _counts(largest: jax.Array) -> jax.Array:
-    """1, 2, ..., S along the last axis, in the shape and dtype of the array."""
+    """Return 1, 2, ..., S along the last axis, in the shape and dtype of the array."""
     return jax.lax.broadcasted_iota(largest.dtype, largest.shape, largest.ndim - 1) + 1
 
 
 def _smallest(largest: jax.Array, support: jax.Array) -> jax.Array:
-    """The smallest number of the support, of numbers [..., S] in falling order: [..., 1]."""
+    """Return the smallest number of the support, of numbers [..., S] in falling order: [..., 1]."""
     return jnp.take_along_axis(largest, support.sum(-1, keepdims=True) - 1, axis=-1)
 
 
 def _derivative(
     project: Project, speeds: Project, primals: tuple[jax.Array], tangents: tuple[jax.Array]
 ) -> tuple[jax.Array, jax.Array]:
-    """The weights, and their change v (dz - v . dz / sum v) as the logits change by dz.
+    """Return the weights, and their change v (dz - v . dz / sum v) as the logits change by dz.
 
     `speeds` gives v of the weights: weights^(2 - alpha) on the support, 0 elsewhere.
 

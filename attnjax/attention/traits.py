@@ -26,8 +26,8 @@ class Fusible(Expectations, nn.Module, ABC):
 
     A kernel computes pool(align(score)) = weighted_sum(softmax(factor dot product + bias)) only.
 
-    A class says what a kernel may assume in its first line, `class Dot(Score, fusible=True)`; if it
-    depends on fields, by the methods `is_fusible` and `same_in_every_head`.
+    A class declares what a kernel may assume in its first line, `class Dot(Score, fusible=True)`;
+    if it depends on fields, by the methods `is_fusible` and `same_in_every_head`.
     """
 
     _fusible: ClassVar[bool] = False
@@ -41,15 +41,15 @@ class Fusible(Expectations, nn.Module, ABC):
             if name in vars(cls):  # asked of templates: Linen must not set the part up for it
                 nn.nowrap(vars(cls)[name])
         super().__init_subclass__(**options)
-        computes = "__call__" in vars(cls)
-        if computes and "is_fusible" not in vars(cls):
+        has_call = "__call__" in vars(cls)
+        if has_call and "is_fusible" not in vars(cls):
             cls.is_fusible = Fusible.is_fusible
-        cls._fusible = fusible or (cls._fusible and not computes)
+        cls._fusible = fusible or (cls._fusible and not has_call)
         cls._same_in_every_head = same_in_every_head or cls._same_in_every_head
 
     @nn.nowrap
     def is_fusible(self) -> bool:
-        """Whether a kernel computes the same as the part.
+        """Return whether a kernel computes the same as the part.
 
         For a score: its logits are `as_dot_product`; for an align: its weights are softmax(factor
         logits); for a pool: its context is `weighted_sum`.
@@ -58,10 +58,10 @@ class Fusible(Expectations, nn.Module, ABC):
 
     @nn.nowrap
     def same_in_every_head(self) -> bool:
-        """Whether a fusible part is the same in every head: no parameters, no head number."""
+        """Return whether the part is the same in every head: no parameters, no head number."""
         return self._same_in_every_head
 
     @nn.nowrap
     def in_words(self) -> str:
-        """The name of the part, for messages."""
+        """Return the name of the part, for messages."""
         return type(self).__name__

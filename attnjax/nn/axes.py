@@ -10,7 +10,7 @@ HEADS = "heads"
 
 
 def inside(axis: str) -> bool:
-    """Whether the function that is traced is mapped over the axis; if not, there is one part."""
+    """Return whether the traced function is mapped over the axis; if not, there is one part."""
     try:
         lax.axis_size(axis)
     except NameError:

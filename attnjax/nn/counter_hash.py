@@ -17,7 +17,7 @@ from attnjax.nn.axes import DATA, inside
 
 
 def bits(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Random bits: uint32 of a shape, whose leading axis, B, numbers the examples.
+    """Draw random bits: uint32 of a shape whose leading axis, B, numbers the examples.
 
     Source: the hash is Wellons' lowbias32 (two multiply-xorshift rounds).
     """
@@ -29,32 +29,33 @@ def bits(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
 
 
 def uniform(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Uniform random numbers in (0, 1): float32, from 23 random bits each."""
+    """Draw uniform random numbers in (0, 1): float32, from 23 random bits each."""
     # An odd number of 24 bits is exact in float32, above 0 and below 2^24.
     odd = (bits(key, shape) >> 9) * np.uint32(2) + np.uint32(1)
     return odd.astype(jnp.float32) * np.float32(2**-24)
 
 
-_part: ContextVar[tuple[jax.Array, int] | None] = ContextVar("part", default=None)
+_rows: ContextVar[tuple[jax.Array, int] | None] = ContextVar("rows", default=None)
 
 
 @contextmanager
 def part_of_batch(*, first: jax.Array, rows: int) -> Iterator[None]:
-    """What is traced within computes a part of a device's rows; without it, it computes all.
+    """Offset row numbers while tracing a micro-batch: its bits equal those of the whole batch.
 
-    `first` is the number of the part's first row among the device's rows, and `rows` their number.
+    `first` is the number of the micro-batch's first row among the device's rows, `rows` the number
+    of the device's rows.
     """
-    token = _part.set((first.astype(jnp.uint32), rows))
+    token = _rows.set((first.astype(jnp.uint32), rows))
     try:
         yield
     finally:
-        _part.reset(token)
+        _rows.reset(token)
 
 
 def _examples(count: int) -> jax.Array:
-    """The examples' numbers in the global batch, of the rows that are computed here."""
+    """Return the numbers in the global batch of the examples that are computed here."""
     numbers, rows = jnp.arange(count, dtype=jnp.uint32), count
-    if (part := _part.get()) is not None:
+    if (part := _rows.get()) is not None:
         first, rows = part
         numbers = numbers + first
     if not inside(DATA):  # one device has the global batch
@@ -63,7 +64,7 @@ def _examples(count: int) -> jax.Array:
 
 
 def _hash(x: jax.Array) -> jax.Array:
-    """A bijection of uint32: every bit of x influences every bit of the result."""
+    """Map uint32 one to one: every bit of x influences every bit of the result."""
     x = (x ^ (x >> 16)) * np.uint32(0x7FEB352D)
     x = (x ^ (x >> 15)) * np.uint32(0x846CA68B)
     return x ^ (x >> 16)

@@ -11,7 +11,7 @@ from attnjax.nn.counter_hash import bits
 
 
 def dropout(x: jax.Array, key: jax.Array, rate: float) -> jax.Array:
-    """Dropout: x / (1 - rate) with probability 1 - rate, else 0, for each entry of x.
+    """Return x / (1 - rate) with probability 1 - rate, else 0, for each entry of x.
 
     The leading axis of x numbers the examples.
 

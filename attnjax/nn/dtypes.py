@@ -7,10 +7,10 @@ import jax.numpy as jnp
 
 
 def wide(*terms: Any) -> jnp.dtype:
-    """The dtype of a sum of terms, which are arrays or dtypes."""
+    """Return the dtype of a sum of terms, which are arrays or dtypes."""
     return jnp.result_type(jnp.float32, *terms)
 
 
 def widen(x: jax.Array) -> jax.Array:
-    """The array in the dtype of sums."""
+    """Cast an array to the dtype of sums."""
     return x.astype(wide(x))

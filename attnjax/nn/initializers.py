@@ -28,14 +28,14 @@ class Initializer(ABC):
 
     @abstractmethod
     def draw(self, key: jax.Array, name: str, default: jax.Array) -> jax.Array:
-        """The initial value of one parameter, by a key of its own.
+        """Draw the initial value of one parameter, by a key of its own.
 
         The name is its path with dots, "writer.unit_0.recurrent"; `default` is what the part itself
         has drawn, with the wanted shape and dtype.
         """
 
     def fit(self, names: list[str]) -> "Initializer":
-        """The initializer for a model with parameters of these names; by default itself."""
+        """Return the initializer for a model with parameters of these names; by default itself."""
         return self
 
 
@@ -72,7 +72,7 @@ class OrthogonalInit(Initializer):
                 f"OrthogonalInit needs a matrix [W, k W]; {name} has shape {list(default.shape)}"
             )
         gates = default.shape[1] // default.shape[0]
-        draw = each_gate(jax.nn.initializers.orthogonal(), gates)
+        draw = draw_by_gate(jax.nn.initializers.orthogonal(), gates)
         return draw(key, default.shape).astype(default.dtype)
 
 
@@ -142,15 +142,15 @@ class InitByName(Initializer):
         return default
 
 
-def each_gate(initializer: Callable[..., jax.Array], gates: int) -> Callable[..., jax.Array]:
-    """An initializer of a matrix that draws the block of columns of each gate by itself."""
+def draw_by_gate(initializer: Callable[..., jax.Array], gates: int) -> Callable[..., jax.Array]:
+    """Return an initializer that draws each gate's block of a matrix's columns by itself."""
 
-    def initial(key: jax.Array, shape: tuple[int, int]) -> jax.Array:
+    def draw(key: jax.Array, shape: tuple[int, int]) -> jax.Array:
         block = shape[0], shape[1] // gates
-        blocks = jax.vmap(lambda own: initializer(own, block))(jax.random.split(key, gates))
+        blocks = jax.vmap(lambda key: initializer(key, block))(jax.random.split(key, gates))
         return jnp.moveaxis(blocks, 0, 1).reshape(shape)
 
-    return initial
+    return draw
 
 
 def draw_parameters(initializer: Initializer, key: jax.Array, params: Any) -> Any:
@@ -162,7 +162,7 @@ def draw_parameters(initializer: Initializer, key: jax.Array, params: Any) -> An
     initializer = initializer.fit([*defaults])
     keys = jax.random.split(key, len(defaults))
     drawn = {
-        name: initializer.draw(own, name, default) if kind_of(name).trained else default
-        for own, (name, default) in zip(keys, defaults.items(), strict=True)
+        name: initializer.draw(key, name, default) if kind_of(name).trained else default
+        for key, (name, default) in zip(keys, defaults.items(), strict=True)
     }
     return unflat(drawn)

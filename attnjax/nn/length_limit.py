@@ -22,12 +22,12 @@ class LengthLimited:
     max_length: int
 
     def length_limit(self) -> MaxLength:
-        """The number of positions, and the name of this part's field that holds it."""
+        """Return the number of positions, and the name of this part's field that holds it."""
         return MaxLength(self.max_length, "max_length")
 
 
 def smallest_limit(parts: Mapping[str, Any]) -> MaxLength | None:
-    """The smallest limit of parts, by their paths, and of the parts in their fields; or None."""
+    """Return the smallest limit of parts, given by paths, and of those in their fields, or None."""
     limits = []
     for path, part in parts.items():
         for where, value in ((path, part), *walk(part, path)):

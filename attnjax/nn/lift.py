@@ -23,7 +23,7 @@ OTHERS = nn.DenyList((PARAMETERS,))
 
 
 def clone_template[T](part: T, **changes: Any) -> T:
-    """An unbound copy of a module and of every module in its fields, with `changes` to its fields.
+    """Copy a module and every module in its fields, unbound, with `changes` to its fields.
 
     A module in a field is a template. Six layers that used it directly would share one set of
     parameters; Linen's `clone()` copies the outer module only. A value that is not a module is
@@ -36,13 +36,13 @@ def clone_template[T](part: T, **changes: Any) -> T:
 
 
 def inherit[T](part: T, **model_values: Any) -> T:
-    """An unbound copy of a part, such as a layer; fields that are None take the model's values."""
+    """Copy a part, such as a layer, unbound; its fields that are None take the model's values."""
     missing = {name: value for name, value in model_values.items() if getattr(part, name) is None}
     return clone_template(part, **{name: clone_template(value) for name, value in missing.items()})
 
 
 def inherited(part: nn.Module, name: str) -> Any:
-    """The value of a field that `inherit` has filled in; a ValueError outside a model."""
+    """Return the value of a field that `inherit` has filled in; a ValueError outside a model."""
     value = getattr(part, name)
     if value is None:
         raise ValueError(
@@ -59,13 +59,13 @@ def sow(module: nn.Module, collection: str, name: str, value: Any) -> None:
 
 
 def sown(variables: Any, collection: str, name: str) -> list[Any]:
-    """The first value that each module has sown to a collection, which `mutable` asked for."""
+    """Return the first value of a name that each module has sown to a requested collection."""
     values = flat(variables.get(collection, {}))
     return [value[0] for path, value in values.items() if path.rpartition(".")[2] == name]
 
 
 def vmap_heads(function: Callable, in_axes: Any, out_axes: Any) -> Callable:
-    """`nn.vmap` over the axis "heads": each head has its own parameters, keys and sown values.
+    """Lift over the axis "heads": each head has its own parameters, keys and sown values.
 
     Only the random stream "coin" is shared: an example is soft in all heads or in none.
     """
@@ -80,7 +80,7 @@ def vmap_heads(function: Callable, in_axes: Any, out_axes: Any) -> Callable:
 
 
 def vmap_beams(function: Callable) -> Callable:
-    """`nn.vmap` over the K hypotheses of each sentence, which share what the function closes over.
+    """Lift over the K hypotheses of a sentence, which share what the function closes over.
 
     The function is the step of one hypothesis: module, inputs [B, ...] -> outputs [B, ...]; with
     the lift, inputs and outputs are [B, K, ...].
@@ -95,14 +95,14 @@ def vmap_beams(function: Callable) -> Callable:
 
 
 def rematerialize(function: Callable, remat: Remat | None) -> Callable:
-    """`nn.remat` of a function of a module and arrays; None keeps all arrays for the gradient."""
+    """Apply `nn.remat` to a function of a module and arrays; None keeps all arrays."""
     return function if remat is None else nn.remat(function, policy=remat.policy)
 
 
 def scan_time(
     function: Callable, *, direction: Literal["forward", "backward"] = "forward"
 ) -> Callable:
-    """`nn.scan` over time, which is axis 1, also of sown values.
+    """Lift over time, which is axis 1, also of sown values, by `nn.scan`.
 
     Every step has the same parameters and random keys of its own. Only the stream "coin" has one
     key for all steps: an example is soft at every step or at none.

@@ -29,14 +29,14 @@ class Dense(nn.Module):
 
     @nn.compact
     def __call__(self, x: jax.Array) -> jax.Array:
-        """[..., *axes] -> [..., *features]."""
+        """Map [..., *axes] -> [..., *features]."""
         leading, summed = x.shape[: -self.axes], x.shape[-self.axes :]
         width, size = prod(summed), prod(self.features)
 
-        def initial(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        def draw(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
             return self.initializer(key, (width, size)).reshape(shape)
 
-        kernel = self.param("kernel", initial, (*summed, *self.features))
+        kernel = self.param("kernel", draw, (*summed, *self.features))
         y = product("nk,km->nm", x.reshape(-1, width), kernel.reshape(width, size))
         if self.bias:
             bias = self.param("bias", nn.initializers.zeros, self.features)

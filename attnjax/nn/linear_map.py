@@ -20,7 +20,7 @@ def linear_map(
     given: Any,
     x: Any,
 ) -> jax.Array:
-    """forward(given, x), which is linear in x; its transpose is backward(given, slope).
+    """Return forward(given, x), linear in x, whose transpose is backward(given, slope).
 
     The result has the shape and dtype of `like`. Differentiated again it is `forward`, an ordinary
     function; the transpose is a function that is differentiated as it is.
@@ -66,7 +66,7 @@ def _transpose(slope: Any, *arrays: Any, backward: Any, linear: int, **_: Any) -
 
 
 def _batch(arrays: Any, axes: Any, *, forward: Any, backward: Any, linear: int) -> Any:
-    """The map of each example; `like` is one of each, too."""
+    """Map each example; `like` is one of each, too."""
     (size,) = {x.shape[axis] for x, axis in zip(arrays, axes, strict=True) if axis is not None}
     like, *others = arrays
     if axes[0] is None:
@@ -79,7 +79,7 @@ def _batch(arrays: Any, axes: Any, *, forward: Any, backward: Any, linear: int) 
     ]
     first = [None if axis is None else 0 for axis in axes[1:]]
     count = len(others) - linear
-    # what is linear is an example's own, as its slope is
+    # each example has its own linear arrays, as it has its own slope
     others[count:] = [
         x if axis == 0 else jnp.broadcast_to(x, (size, *x.shape))
         for x, axis in zip(others[count:], first[count:], strict=True)

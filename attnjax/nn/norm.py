@@ -32,7 +32,10 @@ class Norm(nn.Module, ABC):
 
     @abstractmethod
     def __call__(self, x: Vectors, counted: Counted | None = None) -> Vectors:
-        """The vectors, normalized; in training those `counted` are not padding, elsewhere None."""
+        """Normalize the vectors.
+
+        `counted` marks those that are not padding in training; it is None in evaluation.
+        """
 
 
 class VectorNorm(Norm):
@@ -42,7 +45,7 @@ class VectorNorm(Norm):
 
     @abstractmethod
     def flax_norm(self) -> nn.Module:
-        """Flax's norm, unbound."""
+        """Return Flax's norm, unbound."""
 
     @nn.compact
     def __call__(self, x: Vectors, counted: Counted | None = None) -> Vectors:
@@ -119,7 +122,7 @@ class BatchNorm(Norm):
 
 
 def batch_moments(x: Vectors, counted: Counted) -> Moments:
-    """The moments of the counted vectors, in float32 or wider, over all devices."""
+    """Return the moments of the counted vectors, in float32 or wider, over all devices."""
     rows, counted = x.reshape(-1, x.shape[-1]), counted.reshape(-1, 1)
     total = jnp.where(counted, rows, 0).sum(0)
     total, number = _sum_over_devices((total, counted.astype(x.dtype).sum()))
@@ -134,13 +137,13 @@ def batch_moments(x: Vectors, counted: Counted) -> Moments:
 
 
 def _sum_over_devices[T](sums: T) -> T:
-    """The sums of all devices' batches."""
+    """Add the sums of all devices' batches."""
     return jax.lax.psum(sums, DATA) if inside(DATA) else sums
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _observed(rate: float, batch: Moments, running: Moments) -> Moments:
-    """The batch's moments; the gradient for the running ones is the step of their average.
+    """Return the batch's moments; the running ones' gradient is the step of their average.
 
     Summed up over the devices that gradient is rate * (running - batch).
     """

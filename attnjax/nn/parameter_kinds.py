@@ -30,9 +30,10 @@ _DECLARED: dict[str, Kind] = {}
 
 
 def declare(kind: Kind, *names: str) -> None:
-    """Declare the kind of all parameters of these names; a name that nobody declares is a WEIGHT.
+    """Declare the kind of all parameters of these names; an undeclared name is a WEIGHT.
 
-    A name that has another kind already is a ValueError.
+    Raises:
+        ValueError: a name has another kind already.
     """
     for name in names:
         if _DECLARED.setdefault(name, kind) is not kind:
@@ -46,42 +47,42 @@ declare(Kind.UNDECAYED, "bias", "scale")  # the names in Flax's own layers
 
 
 def kind_of(name: str) -> Kind:
-    """The kind of a parameter, by its path with dots: "encoder.norm.running_mean"."""
+    """Return the kind of a parameter, by its path with dots: "encoder.norm.running_mean"."""
     return _DECLARED.get(name.rsplit(".", 1)[-1], Kind.WEIGHT)
 
 
 def map_by_kind(function: Callable[..., Any], params: Any, *more: Any) -> Any:
-    """function(kind, leaf, ...) of each parameter, in a tree alike; `more` are trees alike."""
+    """Return a tree of function(kind, leaf, ...) of each parameter; `more` are trees alike."""
 
-    def of(path: Any, *leaves: Any) -> Any:
+    def apply(path: Any, *leaves: Any) -> Any:
         return function(kind_of(jax.tree_util.keystr(path, simple=True, separator=".")), *leaves)
 
-    return jax.tree.map_with_path(of, params, *more)
+    return jax.tree.map_with_path(apply, params, *more)
 
 
 def number_trained(params: Any) -> int:
-    """The number of trained parameters: running statistics and constants do not count."""
+    """Count the trained parameters: running statistics and constants do not count."""
     sizes = map_by_kind(lambda kind, leaf: leaf.size if kind.trained else 0, params)
     return sum(jax.tree.leaves(sizes))
 
 
 def trained_only(gradients: Any) -> Any:
-    """Gradients, with 0 for what is not trained."""
+    """Return the gradients, with 0 for parameters that are not trained."""
     return map_by_kind(
         lambda kind, gradient: gradient if kind.trained else jnp.zeros_like(gradient), gradients
     )
 
 
 def keep_untrained(updated: Any, params: Any, gradients: Any) -> Any:
-    """Updated parameters, but constants as they were, and running statistics one step further.
+    """Undo the update of constants, and replace that of running statistics by their own step.
 
     `params` are those before the update. The gradients are summed up over devices; that of a
     running statistic is the step of its average.
     """
 
-    def after(kind: Kind, new: Any, old: Any, step: Any) -> Any:
+    def choose(kind: Kind, new: Any, old: Any, step: Any) -> Any:
         if kind is Kind.RUNNING:
             return old - step
         return new if kind.trained else old
 
-    return map_by_kind(after, updated, params, gradients)
+    return map_by_kind(choose, updated, params, gradients)

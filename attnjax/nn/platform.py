@@ -16,7 +16,7 @@ _target: ContextVar[str | None] = ContextVar("target", default=None)
 
 @contextmanager
 def compiled_for(platform: str) -> Iterator[None]:
-    """Say that what is traced within is for one device, of "cpu", "cuda", "rocm" or "tpu"."""
+    """Trace the block for one device of this platform: "cpu", "cuda", "rocm" or "tpu"."""
     token = _target.set(platform)
     try:
         yield
@@ -25,18 +25,18 @@ def compiled_for(platform: str) -> Iterator[None]:
 
 
 def platforms() -> tuple[str, ...]:
-    """The platforms that the traced program may be compiled for: all of this machine, or one."""
+    """Return the platforms that the program may be compiled for: all of this machine, or one."""
     target = _target.get()
     return tuple(backends()) if target is None else (target,)
 
 
 def is_for_one_device(platform: str) -> bool:
-    """Whether the traced program is that of one device: XLA will not divide it among several."""
+    """Return whether the program is for one device: XLA will not divide it among several."""
     return _target.get() is not None or jax.device_count(platform) == 1
 
 
 def platform_of(device: Any) -> str:
-    """The platform of a device of JAX: "cuda" or "rocm" of a GPU."""
+    """Return the platform of a device of JAX: "cuda" or "rocm" of a GPU."""
     if device.platform != "gpu":
         return device.platform
     return "rocm" if "rocm" in device.client.platform_version else "cuda"

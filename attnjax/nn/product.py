@@ -18,7 +18,7 @@ ROUNDED = "BF16_BF16_F32"
 """JAX's name of products of operands in bfloat16 that are summed in float32."""
 
 UNITS = {"amx_bf16", "avx512_bf16"}
-"""The flags, as Linux tells them, of CPUs that multiply bfloat16 faster than float32."""
+"""The flags, as Linux lists them, of CPUs that multiply bfloat16 faster than float32."""
 
 
 def rounded_products() -> AbstractContextManager[object]:
@@ -34,7 +34,7 @@ def rounded_products() -> AbstractContextManager[object]:
 
 @cache
 def has_matrix_units() -> bool:
-    """Whether this CPU has units for products of bfloat16: AMX, or AVX-512's dot products."""
+    """Return whether this CPU has units for bfloat16: AMX, or AVX-512's dot products."""
     try:
         return not UNITS.isdisjoint(Path("/proc/cpuinfo").read_text("utf-8").split())
     except OSError:  # not on Linux
@@ -44,14 +44,14 @@ def has_matrix_units() -> bool:
 def product(
     axes: str, left: jax.Array, right: jax.Array, dtype: jnp.dtype | None = None
 ) -> jax.Array:
-    """The products of the matrices in the last two axes, such as `axes` "tk,sk->ts".
+    """Multiply the matrices in the last two axes, with `axes` such as "tk,sk->ts".
 
     The axes before them broadcast. Each matrix may have the axis that is summed over first or last,
     and the result its two axes in either order. `dtype` is that of the result; None: that of the
     operands.
     """
-    rounds = jax.config.jax_default_matmul_precision == ROUNDED and platforms() == ("cpu",)
-    if not rounds or {left.dtype, right.dtype} != {jnp.dtype(jnp.float32)}:
+    rounded = jax.config.jax_default_matmul_precision == ROUNDED and platforms() == ("cpu",)
+    if not rounded or {left.dtype, right.dtype} != {jnp.dtype(jnp.float32)}:
         return _einsum(axes, left, right, dtype)
     (rows, _), result_axes = _terms(axes)
     whole_rows = rows[0] == result_axes[0]  # such as "tk,kv->tv": the rows of all matrices in one
@@ -70,23 +70,23 @@ def _rounded(axes: str, left: jax.Array, right: jax.Array) -> jax.Array:
 
 def _forward(axes: str, left: jax.Array, right: jax.Array):
     operands = left.astype(jnp.bfloat16), right.astype(jnp.bfloat16)
-    return _summed(axes, *operands), operands
+    return _multiply(axes, *operands), operands
 
 
 def _backward(axes: str, operands: tuple[jax.Array, jax.Array], slope: jax.Array):
     (rows, columns), result = _terms(axes)
     (left, right), slope = operands, slope.astype(jnp.bfloat16)
     return (
-        _summed(f"{result},{columns}->{rows}", slope, right),
-        _summed(f"{rows},{result}->{columns}", left, slope),
+        _multiply(f"{result},{columns}->{rows}", slope, right),
+        _multiply(f"{rows},{result}->{columns}", left, slope),
     )
 
 
 _rounded.defvjp(_forward, _backward)
 
 
-def _summed(axes: str, left: jax.Array, right: jax.Array) -> jax.Array:
-    """The product in float32 of matrices in bfloat16.
+def _multiply(axes: str, left: jax.Array, right: jax.Array) -> jax.Array:
+    """Multiply matrices in bfloat16; the product is float32.
 
     The units want the axis that is summed over last in the left matrix, and rows in memory one
     after the other, those of the result too. XLA computes other products of bfloat16 in float32, or
@@ -95,17 +95,17 @@ def _summed(axes: str, left: jax.Array, right: jax.Array) -> jax.Array:
     (rows, columns), result = _terms(axes)
     if rows[-1] in result:
         rows, left = rows[::-1], jnp.swapaxes(left, -1, -2)
-    turned = rows[0] != result[0]
+    transposed = rows[0] != result[0]
     # in the context's precision XLA would refuse products that the units do not read
     with jax.default_matmul_precision(None):
-        axes = f"{rows},{columns}->{result[::-1] if turned else result}"
-        summed = _einsum(axes, _in_rows(left), right, jnp.dtype(jnp.float32))
-    summed = _in_rows(summed)
-    return jnp.swapaxes(summed, -1, -2) if turned else summed
+        axes = f"{rows},{columns}->{result[::-1] if transposed else result}"
+        summed = _einsum(axes, _row_major(left), right, jnp.dtype(jnp.float32))
+    summed = _row_major(summed)
+    return jnp.swapaxes(summed, -1, -2) if transposed else summed
 
 
-def _in_rows(x: jax.Array) -> jax.Array:
-    """The array, for which XLA must not choose another layout in memory than row after row."""
+def _row_major(x: jax.Array) -> jax.Array:
+    """Constrain the layout of an array in memory to row after row."""
     return with_layout_constraint(x, Layout(tuple(range(x.ndim))))
 
 
@@ -116,6 +116,6 @@ def _einsum(axes: str, left: jax.Array, right: jax.Array, dtype: jnp.dtype | Non
 
 
 def _terms(axes: str) -> tuple[list[str], str]:
-    """The axes of both operands, and of the result."""
+    """Split the axes into those of both operands, and of the result."""
     operands, result = axes.split("->")
     return operands.split(","), result

@@ -1,4 +1,4 @@
-"""Which arrays of a layer are kept for its gradient; the others are computed a second time."""
+"""Which arrays of a layer are saved for its gradient; the others are computed a second time."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import jax
 
 @dataclass(frozen=True)
 class Remat(ABC):
-    """Rematerialization: the backward pass computes again what the forward pass does not keep.
+    """Rematerialization: the backward pass recomputes what the forward pass does not save.
 
     It saves memory, costs time, and changes no result: dropout draws the same in both passes.
 
@@ -19,12 +19,12 @@ class Remat(ABC):
     @property
     @abstractmethod
     def policy(self) -> Callable[..., bool]:
-        """Which arrays are kept, beside the layer's inputs: a policy of `jax.checkpoint`."""
+        """Which arrays are saved, besides the layer's inputs: a policy of `jax.checkpoint`."""
 
 
 @dataclass(frozen=True)
 class KeepInputs(Remat):
-    """The layer's inputs are kept, and nothing else: a second forward pass of the whole layer."""
+    """The layer's inputs are saved, and nothing else: a second forward pass of the whole layer."""
 
     @property
     def policy(self) -> Callable[..., bool]:
@@ -33,9 +33,9 @@ class KeepInputs(Remat):
 
 @dataclass(frozen=True)
 class KeepProducts(Remat):
-    """The layer's products with parameter matrices are kept, too.
+    """The layer's products with parameter matrices are saved, too.
 
-    Norms, activations, dropout and the weights of attention are computed again.
+    Norms, activations, dropout and the weights of attention are recomputed.
     """
 
     @property
