@@ -68,7 +68,7 @@ def check_value(hint: Any, value: Any, path: str) -> None:
     kinds = (
         kind
         for kind, constraints in alternatives(hint)
-        if _is_of(kind, value) and all(_fulfills(each, value) for each in constraints)
+        if _is_of(kind, value) and all(_fulfills(constraint, value) for constraint in constraints)
     )
     allowed = next(kinds, None)
     if allowed is None:
@@ -80,7 +80,7 @@ def check_value(hint: Any, value: Any, path: str) -> None:
 
 
 def allows(hint: Any, value: Any) -> bool:
-    """Whether an annotation allows a value, at any depth."""
+    """Return whether an annotation allows a value, at any depth."""
     try:
         check_value(hint, value, "")
     except UserError:
@@ -89,7 +89,7 @@ def allows(hint: Any, value: Any) -> bool:
 
 
 def alternatives(hint: Any) -> tuple[Alternative, ...]:
-    """The types that an annotation is the union of."""
+    """Return the types that an annotation is the union of."""
     if isinstance(hint, TypeAliasType):
         return alternatives(hint.__value__)
     if get_origin(hint) in (Union, UnionType):
@@ -108,13 +108,13 @@ def alternatives(hint: Any) -> tuple[Alternative, ...]:
 
 
 def _flat(metadata: Any) -> Iterator[Any]:
-    """The constraints in an annotation's metadata; an interval becomes its two bounds."""
+    """Yield the constraints in an annotation's metadata; an interval becomes its two bounds."""
     for item in metadata:
         yield from _flat(item) if isinstance(item, GroupedMetadata) else (item,)
 
 
 def _is_of(kind: Any, value: Any) -> bool:
-    """Whether a value has a type. An int passes as a float; a bool passes as neither."""
+    """Return whether a value has a type. An int passes as a float; a bool passes as neither."""
     origin, arguments = get_origin(kind), get_args(kind)
     if kind is Any:
         return True
@@ -132,13 +132,13 @@ def _is_of(kind: Any, value: Any) -> bool:
 
 
 def item_hints(kind: Any, count: int) -> tuple[Any, ...]:
-    """The annotation of each item of a tuple; of `tuple[X, ...]` with so many items."""
+    """Return the annotation of each item of a tuple with `count` items."""
     arguments = get_args(kind)
     return arguments[:1] * count if arguments[1:] == (...,) else arguments
 
 
 def _items(kind: Any, value: Any) -> Iterator[tuple[str, Any, Any]]:
-    """The items of a tuple or mapping: the path, annotation and value of each."""
+    """Yield the items of a tuple or mapping: the path, annotation and value of each."""
     arguments = get_args(kind)
     if isinstance(value, tuple) and arguments:
         hints = item_hints(kind, len(value))
@@ -151,7 +151,7 @@ def _items(kind: Any, value: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _fulfills(constraint: Any, value: Any) -> bool:
-    """Whether a value of the right type fulfills a constraint; other metadata is ignored."""
+    """Return whether a value of the right type fulfills a constraint; other metadata is ignored."""
     if type(constraint) not in KINDS:
         return True
     name, holds, _ = KINDS[type(constraint)]
@@ -159,7 +159,7 @@ def _fulfills(constraint: Any, value: Any) -> bool:
 
 
 def describe(hint: Any) -> str:
-    """An annotation in words: "int above 0 or None"."""
+    """Put an annotation in words: "int above 0 or None"."""
     words: list[str] = []
     for kind, constraints in alternatives(hint):
         if get_origin(kind) is Literal:
@@ -170,7 +170,7 @@ def describe(hint: Any) -> str:
 
 
 def _name(kind: Any) -> str:
-    """A type in words, without its constraints."""
+    """Put a type in words, without its constraints."""
     if kind is NoneType:
         return "None"
     origin, arguments = get_origin(kind), get_args(kind)
@@ -184,7 +184,7 @@ def _name(kind: Any) -> str:
 
 
 def _words(constraints: tuple[Any, ...]) -> str:
-    """Constraints in words, with a leading space; "" without constraints."""
+    """Put constraints in words, with a leading space; "" without constraints."""
     words = []
     for constraint in constraints:
         if constraint == SetByOwner():
@@ -199,7 +199,7 @@ def _words(constraints: tuple[Any, ...]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value in words: its type and its text, shortened if long."""
+    """Put a value in words: its type and its text, shortened if long."""
     if value is None:
         return "None"
     if is_part(value):

@@ -110,8 +110,8 @@ def _choose(wanted: Override, hint: Any, old: Any) -> Any:
         return _append(get_args(hint)[0], old, wanted)
     if not parts(hint):
         # options without a dot belong to the command
-        how = f"give --{wanted.path} VALUE" if "." in wanted.path else "write it in the file"
-        raise UserError(f"{wanted.path} is a value, not a part ({describe(hint)}): {how}")
+        advice = f"give --{wanted.path} VALUE" if "." in wanted.path else "write it in the file"
+        raise UserError(f"{wanted.path} is a value, not a part ({describe(hint)}): {advice}")
     kind = part(hint, wanted.text, wanted.path)
     if kind is None:
         return None
@@ -135,12 +135,12 @@ def _surviving_fields(before: Draft, kind: type) -> dict[str, Any]:
     A field survives if `before` was given a value for it, other than its default, and `kind` has a
     field of this name whose annotation allows the value.
     """
-    usual = defaults(before.kind) if before.fields else {}
+    default_values = defaults(before.kind) if before.fields else {}
     return {
         name: value
         for name, value in before.fields.items()
         if name in field_names(kind)
-        and (name not in usual or value != usual[name])
+        and (name not in default_values or value != default_values[name])
         and allows(field_types(kind)[name], value)
     }
 
@@ -154,15 +154,15 @@ def _read_value(wanted: Override, hint: Any) -> Any:
         raise UserError(f"--{wanted.path}: a part is chosen by {wanted.path}:{name}")
     # "none" would also be read as a string
     kinds.sort(key=lambda kind: kind is not NoneType)
-    read = [value for kind in kinds for value in _read(kind, wanted.text)]
+    read = [value for kind in kinds for value in _parse(kind, wanted.text)]
     if not read:
         raise UserError(f"--{wanted.path}: wanted {describe(hint)}; got {wanted.text!r}")
     check_value(hint, read[0], f"--{wanted.path}")
     return read[0]
 
 
-def _read(kind: Any, text: str) -> list[Any]:
-    """Return a list with the value that a text stands for in a type; [] if for none."""
+def _parse(kind: Any, text: str) -> list[Any]:
+    """Parse a text as a type: return a list of its value, or [] if it has none."""
     if kind is NoneType:
         return [None] if text.lower() == "none" else []
     if get_origin(kind) is Literal:
@@ -176,6 +176,6 @@ def _read(kind: Any, text: str) -> list[Any]:
         return []
     if get_origin(kind) is tuple and get_args(kind)[1:] == (...,):
         (item_kind, _), *_ = alternatives(get_args(kind)[0])
-        items = [_read(item_kind, item) for item in text.split(",") if item]
+        items = [_parse(item_kind, item) for item in text.split(",") if item]
         return [tuple(item[0] for item in items)] if all(items) else []
     return [text] if kind is str else []

@@ -20,7 +20,7 @@ ROOMS_OF_PARTS = ("attention", "data", "decoding", "evaluation", "models", "trai
 
 
 def parts(hint: Any) -> dict[str, type | None]:
-    """The parts that an annotation allows, by their names on the command line.
+    """Return the parts that an annotation allows, by their names on the command line.
 
     Abstract classes are left out, and those with arrays in their fields, which no experiment could
     record; None is named "none".
@@ -31,7 +31,7 @@ def parts(hint: Any) -> dict[str, type | None]:
 
 
 def part(hint: Any, name: str, path: str) -> type | None:
-    """The part of a name that the annotation of the field at `path` allows.
+    """Return the part of a name that the annotation of the field at `path` allows.
 
     Raises:
         UserError: no part has this name (the nearest is named), or a part of attnjax and one of
@@ -60,7 +60,7 @@ def check_names(own: Iterable[type]) -> None:
 
 
 def _same_name(kind: type) -> str:
-    """The sentence about a part of attnjax that a class of the user has the name of."""
+    """Return the error about a class of the user that has the name of a part of attnjax."""
     return (
         f"{kind.__module__}.{kind.__name__} and a class of your own are both named "
         f"{kind.__name__}; rename your own"
@@ -72,7 +72,7 @@ def _is_shipped(kind: type) -> bool:
 
 
 def _kinds(hint: Any) -> list[type]:
-    """The classes of parts that an annotation allows, a base class before its subclasses."""
+    """Return the classes of parts that an annotation allows, base classes first."""
     _import_parts()
     return [
         kind
@@ -84,7 +84,7 @@ def _kinds(hint: Any) -> list[type]:
 
 
 def _holds_array(kind: type) -> bool:
-    """Whether a field of the class is an array."""
+    """Return whether a field of the class is an array."""
     from jax import Array  # imported with the parts: naming no part, nobody waits for it
 
     hints = field_types(kind).values()
@@ -92,7 +92,7 @@ def _holds_array(kind: type) -> bool:
 
 
 def first_line(kind: type | None) -> str:
-    """The first line of a part's own docstring; "" if the part has none."""
+    """Return the first line of a part's own docstring; "" if the part has none."""
     written = "" if kind is None else vars(kind).get("__doc__") or ""
     # a dataclass without a docstring is given its signature for one
     generated = kind is not None and written.startswith(f"{kind.__name__}(")
@@ -109,11 +109,11 @@ def _import_parts() -> None:
 
 
 def _below(base: type) -> list[type]:
-    """The class and its subclasses that are not abstract."""
+    """Return the class and its subclasses that are not abstract."""
     deeper = [kind for sub in base.__subclasses__() for kind in _below(sub)]
     return deeper if inspect.isabstract(base) or ABC in base.__bases__ else [base, *deeper]
 
 
 def kebab(name: str) -> str:
-    """The name of a class on the command line: scaled-dot for ScaledDot."""
+    """Return the name of a class on the command line: scaled-dot for ScaledDot."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()

@@ -16,29 +16,29 @@ from attnjax.errors import UserError, unknown
 
 
 def count(value: Any) -> bool:
-    """Whether a value is a whole number from 0, however large."""
+    """Return whether a value is a whole number from 0, however large."""
     return type(value) is int and value >= 0
 
 
 def number(value: Any) -> bool:
-    """Whether a value is a number that a float can hold, and is finite."""
+    """Return whether a value is a number that a float can hold, and is finite."""
     # NaN is in no range
     return type(value) in (int, float) and -float_info.max <= value <= float_info.max
 
 
 def folder_name(value: str) -> bool:
-    """Whether a text can name a folder, and names no other place."""
+    """Return whether a text can name a folder, and cannot lead to another."""
     printed = not any(category(letter) in ("Cc", "Cs") for letter in value)
     return 0 < len(value) < 256 and printed and "/" not in value and value not in (".", "..")
 
 
 def digest(value: str) -> bool:
-    """Whether a text is the digest of something: hexadecimal digits."""
+    """Return whether a text is the digest of something: hexadecimal digits."""
     return 0 < len(value) <= 128 and {*value} <= {*hexdigits}
 
 
 def day(value: str) -> bool:
-    """Whether a text is a day as ISO 8601 has it, 2026-11-24."""
+    """Return whether a text is a day as ISO 8601 has it, 2026-11-24."""
     try:
         return len(value) == 10 and date.fromisoformat(value).isoformat() == value
     except ValueError:
@@ -70,14 +70,14 @@ def read_record[T](content: Any, kind: type[T], where: object) -> T:
 
 
 def known_keys(content: Any, kind: type) -> Any:
-    """A JSON object without the keys that are no fields of a dataclass."""
+    """Return a JSON object without the keys that are no fields of a dataclass."""
     if not isinstance(content, Mapping):
         return content
     return {key: value for key, value in content.items() if key in field_types(kind)}
 
 
 def make_record(content: Any, kind: Any) -> Any:
-    """As `read_record`, with errors that name no file."""
+    """Make a dataclass as `read_record` does, with errors that name no file."""
     hints = field_types(kind)
     if not isinstance(content, Mapping):
         raise UserError(f"a JSON object was wanted; it holds {shown(content)}")
@@ -96,7 +96,7 @@ def make_record(content: Any, kind: Any) -> Any:
 
 
 def _value(data: Any, hint: Any) -> Any:
-    """The value of a field; what does not fit the annotation stays as it is."""
+    """Return the value of a field; what does not fit the annotation stays as it is."""
     for kind, _ in alternatives(hint):
         if is_dataclass(kind) and isinstance(data, Mapping):
             return make_record(data, kind)

@@ -11,12 +11,12 @@ DIGEST = "digest"
 
 
 def sealed(content: dict[str, Any]) -> dict[str, Any]:
-    """A JSON object with the digest of its content."""
+    """Return a JSON object with the digest of its content."""
     return {**content, DIGEST: _digest(content)}
 
 
 def unsealed(content: Any, path: Path) -> dict[str, Any]:
-    """The object that `sealed` was given; one of a damaged file is refused."""
+    """Return the object that `sealed` was given; refuse that of a damaged file."""
     if not isinstance(content, dict) or DIGEST not in content:
         raise UserError(
             f"{path} has no digest: it is damaged, or an earlier version of attnjax wrote it"

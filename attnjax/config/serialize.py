@@ -20,7 +20,7 @@ TYPE = "type"
 OWN = "experiment."
 PACKAGE = "attnjax."
 PROGRAMS = ("__main__", "benchmark", "cli")
-"""What is below attnjax and has no parts: to import its modules may start something."""
+"""What is below attnjax and has no parts: importing its modules may start something."""
 
 FLOAT = "float"
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -28,7 +28,7 @@ SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def to_json(value: Any, own: Mapping[str, type] | None = None) -> Any:
-    """A part, number, string, None or tuple of these as JSON data.
+    """Return a part, number, string, None or tuple of these as JSON data.
 
     `own` are the dataclasses of the experiment file, by name.
 
@@ -62,7 +62,11 @@ def _recorded_fields(part: Any) -> list[str]:
 
 
 def parse_json(text: str) -> Any:
-    """The data of a text; ValueError: it is not JSON, too deep, or has half a character."""
+    """Return the data of a text.
+
+    Raises:
+        ValueError: the text is not JSON, is nested too deeply, or has half a character.
+    """
     try:
         data = json.loads(text)
         if SURROGATE.search(text):
@@ -87,7 +91,7 @@ def json_text(data: Any, **layout: Any) -> str:
 
 
 def from_json(data: Any, own: Mapping[str, type] | None = None) -> Any:
-    """The value from which `to_json` made the data.
+    """Return the value from which `to_json` made the data.
 
     Raises:
         UserError: a name is not that of a known dataclass, the class lacks a field, or the data
@@ -118,7 +122,7 @@ def _from_json(data: Any, own: Mapping[str, type]) -> Any:
 
 
 def own_names(data: Any) -> set[str]:
-    """The names of the experiment file's own classes whose parts are in a record."""
+    """Return the names of the experiment file's own classes whose parts are in a record."""
     if isinstance(data, list):
         return {name for item in data for name in own_names(item)}
     if not isinstance(data, dict):
@@ -129,7 +133,7 @@ def own_names(data: Any) -> set[str]:
 
 
 def record_differences(first: Any, second: Any, path: str = "") -> list[tuple[str, Any, Any]]:
-    """The paths where two records differ, with both values; None: the record lacks the path.
+    """Return the paths where two records differ, with both values; None: a record lacks it.
 
     A field of a part of attnjax that a record lacks has its default: the field is younger than the
     record, and its default is what was done before.
@@ -148,7 +152,7 @@ def record_differences(first: Any, second: Any, path: str = "") -> list[tuple[st
 
 
 def _field(record: dict[str, Any], name: str) -> Any:
-    """A field's value in the record of a part, or its default; None: neither is known."""
+    """Return a field's value in the record of a part, or its default; None: neither is known."""
     if name in record or not str(record.get(TYPE)).startswith(PACKAGE):
         return record.get(name)
     for field in dataclasses.fields(_find(record[TYPE], {})):
@@ -158,7 +162,7 @@ def _field(record: dict[str, Any], name: str) -> Any:
 
 
 def plain(data: Any) -> Any:
-    """The data, with each record in words: "GatedFeedForward(width=256, activation=silu)"."""
+    """Put each record in the data in words: "GatedFeedForward(width=256, activation=silu)"."""
     if isinstance(data, list):
         items = [plain(item) for item in data]
         parts = any(isinstance(item, dict) for item in data)
@@ -184,7 +188,7 @@ def _name(kind: type, own: Mapping[str, type]) -> str:
 
 
 def _find(name: Any, own: Mapping[str, type]) -> type:
-    """The dataclass of a name."""
+    """Return the dataclass of a name."""
     kind = None
     if isinstance(name, str) and name.startswith(OWN):
         kind = own.get(name.removeprefix(OWN))

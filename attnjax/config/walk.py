@@ -12,17 +12,17 @@ from typing import Any, get_type_hints
 from attnjax.errors import UserError
 
 WHERE_IN_USE = ("parent", "name")
-"""Fields of every Linen module that are not configuration: they say where the module is used."""
+"""Fields of every Linen module that are not configuration: they belong to a bound module."""
 
 
 def is_part(value: Any) -> bool:
-    """Whether a value is a part: an instance of a dataclass."""
+    """Return whether a value is a part: an instance of a dataclass."""
     return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
 @cache
 def field_names(kind: type) -> tuple[str, ...]:
-    """The names of the configuration fields of a class of parts; () for any other class."""
+    """Return the names of a class's configuration fields; () if it is no class of parts."""
     if not dataclasses.is_dataclass(kind):
         return ()
     names = tuple(field.name for field in dataclasses.fields(kind) if field.init)
@@ -32,7 +32,7 @@ def field_names(kind: type) -> tuple[str, ...]:
 
 @cache
 def field_types(kind: type) -> dict[str, Any]:
-    """The annotation of each field of a class of parts, constraints included."""
+    """Return the annotation of each field of a class of parts, constraints included."""
     try:
         hints = get_type_hints(kind, include_extras=True)
     except NameError as error:
@@ -41,7 +41,7 @@ def field_types(kind: type) -> dict[str, Any]:
 
 
 def defaults(kind: type) -> dict[str, Any]:
-    """The default of each field of a class of parts that has one."""
+    """Return the default of each field of a class of parts that has one."""
     values = {}
     for field in dataclasses.fields(kind):
         if field.name not in field_names(kind):
@@ -54,12 +54,12 @@ def defaults(kind: type) -> dict[str, Any]:
 
 
 def path_below(path: str, name: str) -> str:
-    """The path of a field of the part at a path; "" is the whole tree."""
+    """Return the path of a field of the part at a path; "" is the whole tree."""
     return f"{path}.{name}" if path else name
 
 
 def walk(part: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The path and value of every field below a part, outer fields first."""
+    """Yield the path and value of every field below a part, outer fields first."""
     for name in field_names(type(part)):
         below, value = path_below(path, name), getattr(part, name)
         yield below, value
@@ -67,7 +67,7 @@ def walk(part: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def differences(first: Any, second: Any, path: str = "") -> dict[str, tuple[Any, Any]]:
-    """The paths where two parts differ, each with the two values."""
+    """Return the paths where two parts differ, each with the two values."""
     if not is_part(first) or type(first) is not type(second):
         return {} if type(first) is type(second) and first == second else {path: (first, second)}
     changed: dict[str, tuple[Any, Any]] = {}

@@ -64,8 +64,8 @@ class Beam(Search):
 
     Attributes:
         size: K, both of the live hypotheses and of the finished.
-        min_words: at least so many words come before END, where a sentence's limit allows them.
-        max_words: at most so many words come before END; None: as many as the limit allows.
+        min_words: the least number of words before END, where a sentence's limit allows them.
+        max_words: the largest number of words before END; None: as many as the limit allows.
 
     Raises:
         UserError: `max_words` is below `min_words`.
@@ -113,17 +113,17 @@ class Beam(Search):
             must_end=step + 1 >= state.limit,
             count=2 * size,
         )
-        ends = candidates.token == END
+        ended = candidates.token == END
 
         leading = (jnp.arange(2 * size) < size)[None]
         penalized = candidates.score / self.length_penalty.divisor(step + 1)
-        new = _Finished(penalized, jnp.broadcast_to(step, ends.shape), candidates.parent)
-        accepted = ends & leading & jnp.isfinite(candidates.score) & state.active[:, None]
+        new = _Finished(penalized, jnp.broadcast_to(step, ended.shape), candidates.parent)
+        accepted = ended & leading & jnp.isfinite(candidates.score) & state.active[:, None]
         finished = _add(state.finished, new, accepted)
         full = jnp.isfinite(finished.score).all(-1)
         # The candidates are sorted, and top_k keeps the order of equal scores.
-        score, lives = jax.lax.top_k(jnp.where(ends, -jnp.inf, candidates.score), size)
-        word, parent = pick(candidates.token, lives), pick(candidates.parent, lives)
+        score, survivors = jax.lax.top_k(jnp.where(ended, -jnp.inf, candidates.score), size)
+        word, parent = pick(candidates.token, survivors), pick(candidates.parent, survivors)
         after = state._replace(
             last=word,
             active=state.active & (step + 1 < state.limit) & ~full,
@@ -138,7 +138,7 @@ class Beam(Search):
         score, order = jax.lax.top_k(state.finished.score, self.size)
         end, parent = pick(state.finished.end, order), pick(state.finished.parent, order)
 
-        def back(parent: Array, written: tuple[Any, ...]) -> tuple[Array, Array]:
+        def step_back(parent: Array, written: tuple[Any, ...]) -> tuple[Array, Array]:
             step, words, parents = written
             before = step < end
             word = jnp.where(before, pick(words, parent), jnp.where(step == end, END, PAD))
@@ -147,7 +147,7 @@ class Beam(Search):
 
         steps = jnp.arange(state.words.shape[-1])
         written = steps, jnp.moveaxis(state.words, -1, 0), jnp.moveaxis(state.parents, -1, 0)
-        _, tokens = jax.lax.scan(back, parent, written, reverse=True)
+        _, tokens = jax.lax.scan(step_back, parent, written, reverse=True)
         return Hypotheses(jnp.moveaxis(tokens, 0, -1), score)
 
 
@@ -155,7 +155,7 @@ def _add(finished: _Finished, new: _Finished, accepted: Bool[Array, "B J"]) -> _
     """Put the accepted of the new hypotheses into the free entries, in order."""
     filled = jnp.isfinite(finished.score).sum(-1, keepdims=True)
     index = jnp.where(accepted, filled + accepted.cumsum(-1) - 1, -1)
-    # [B, K, J]: which new hypothesis comes to which entry; a scatter would write row by row.
-    comes = index[:, None, :] == jnp.arange(finished.score.shape[1])[None, :, None]
-    taken, chosen = comes.any(-1), comes.argmax(-1)
+    # [B, K, J]: which new hypothesis goes to which entry; a scatter would write row by row.
+    match = index[:, None, :] == jnp.arange(finished.score.shape[1])[None, :, None]
+    taken, chosen = match.any(-1), match.argmax(-1)
     return jax.tree.map(lambda old, new: jnp.where(taken, pick(new, chosen), old), finished, new)

@@ -28,11 +28,11 @@ FIRST = 16
 """The number of words that the cache of the first stage has room for."""
 
 FEWEST = 8
-"""A batch of at most so many rows is not made smaller."""
+"""The largest number of rows of a batch that is not made smaller."""
 
 
 class Decoding(NamedTuple):
-    """What a batch goes on from: the number of words chosen, and the states of model and search.
+    """What a batch resumes from: the number of words chosen, and the states of model and search.
 
     `constants`, `cache` and `state` are the model's; a step changes all but the constants.
     """
@@ -53,16 +53,16 @@ def generate(
     number: Int[np.ndarray, " B"] | None = None,
     extra: int = EXTRA,
 ) -> Hypotheses:
-    """The model's hypotheses for each source, at most `extra` words longer than its memory.
+    """Return the model's hypotheses for each source, at most `extra` words longer than its memory.
 
     They are shorter where the model says so, see `SequenceModel.max_words`, and do not depend on
     the other sources in the batch. Rows whose memory is all padding are filler. The number of each
     source, 0, 1, ... by default, decides what a search draws for it. The arrays are NumPy's.
     """
     encoded = _encode(model, params, source)
-    rows, places = encoded[1].present.shape
+    rows, positions = encoded[1].present.shape
     longest = model.max_words(1)
-    length = places + extra if longest is None else min(places + extra, int(longest))
+    length = positions + extra if longest is None else min(positions + extra, int(longest))
     room = min(FIRST, length)
     row = np.arange(rows)
     number = row if number is None else number
@@ -72,7 +72,7 @@ def generate(
     tokens = np.empty((rows, search.width, length), np.int32)
     scores = np.empty((rows, search.width), np.float32)
     while True:
-        few = _smaller(rows)
+        few = _next_smaller(rows)
         decoding, best = _stage(model, params, decoding, room, few, search=search)
         active = np.asarray(decoding.search.active)
         # A sentence that finished in an earlier stage is written again, unchanged.
@@ -81,16 +81,16 @@ def generate(
         if not active.any():
             return Hypotheses(tokens, scores)
         wanted = min(2 * room, length) if int(decoding.step) == room else room
-        while active.sum() <= _smaller(rows):
-            rows = _smaller(rows)
+        while active.sum() <= _next_smaller(rows):
+            rows = _next_smaller(rows)
         kept = np.argsort(~active, stable=True)[:rows]
         if (rows, wanted) != (len(active), room):
-            decoding = _next(model, params, decoding, kept, room=wanted)
+            decoding = _select(model, params, decoding, kept, room=wanted)
         row, room = row[kept], wanted
 
 
-def _smaller(rows: int) -> int:
-    """The next smaller number of rows in a batch; 0: there is none."""
+def _next_smaller(rows: int) -> int:
+    """Return the next smaller number of rows in a batch, or 0."""
     return 1 << (rows - 1).bit_length() - 1 if rows > FEWEST else 0
 
 
@@ -111,12 +111,12 @@ def _start(
     length: int,
     room: int,
 ) -> Decoding:
-    """The decoding before the first word."""
-    places = encoded[1].present.sum(-1)
-    limit, longest = jnp.minimum(places + extra, length), model.max_words(places)
+    """Return the decoding before the first word."""
+    positions = encoded[1].present.sum(-1)
+    limit, longest = jnp.minimum(positions + extra, length), model.max_words(positions)
     if longest is not None:
         limit = jnp.minimum(limit, longest)
-    searched = search.init(jnp.where(places > 0, limit, 0), length, jnp.asarray(number))
+    searched = search.init(jnp.where(positions > 0, limit, 0), length, jnp.asarray(number))
     started = model.bind({"params": params}).start(*encoded, length=room, beams=search.width)
     return Decoding(jnp.zeros((), jnp.int32), *started, searched)
 
@@ -125,9 +125,9 @@ def _start(
 def _stage(
     model: SequenceModel, params: Any, decoding: Decoding, room: int, few: int, *, search: Search
 ) -> tuple[Decoding, Hypotheses]:
-    """Steps until `room` words are chosen or at most `few` sentences are unfinished."""
+    """Step until `room` words are chosen or at most `few` sentences are unfinished."""
 
-    def goes_on(decoding: Decoding) -> Array:
+    def is_unfinished(decoding: Decoding) -> Array:
         return (decoding.step < room) & (decoding.search.active.sum() > few)
 
     def advance(decoding: Decoding) -> Decoding:
@@ -139,15 +139,15 @@ def _stage(
             state = jax.tree.map(lambda leaf: pick(leaf, parent), state)
         return Decoding(step + 1, constants, cache, state, searched)
 
-    decoding = jax.lax.while_loop(goes_on, advance, decoding)
+    decoding = jax.lax.while_loop(is_unfinished, advance, decoding)
     return decoding, search.finalize(decoding.search)
 
 
 @partial(jax.jit, static_argnames=("model", "room"))
-def _next(
+def _select(
     model: SequenceModel, params: Any, decoding: Decoding, kept: Array, *, room: int
 ) -> Decoding:
-    """The decoding of the kept rows, with room for more words."""
+    """Select rows of the decoding, and make room for more words."""
     step, *rows = decoding
     constants, cache, state, searched = jax.tree.map(lambda leaf: leaf[kept], rows)
     cache, state = model.bind({"params": params}).grow_cache(cache, state, length=room)

@@ -31,7 +31,7 @@ class IndependentSearch(Search):
     def choose(
         self, state: Independent, logits: Float[Array, "B K V"], step: Int[Array, ""]
     ) -> tuple[Int[Array, "B K"], Float[Array, "B K"]]:
-        """The next word of each hypothesis, and its score with that word."""
+        """Return the next word of each hypothesis, and its score with that word."""
 
     def init(self, limit: Array, length: int, number: Array) -> Independent:
         shape = len(limit), self.width
@@ -49,10 +49,10 @@ class IndependentSearch(Search):
         chosen, score = self.choose(state, logits, step)
         unfinished = state.active[:, None] & (state.last != END) & (state.last != PAD)
         token = jnp.where(unfinished, chosen, PAD)
-        goes_on = ((token != END) & (token != PAD)).any(-1) & (step + 1 < state.limit)
+        live = ((token != END) & (token != PAD)).any(-1) & (step + 1 < state.limit)
         after = state._replace(
             last=token,
-            active=state.active & goes_on,
+            active=state.active & live,
             tokens=state.tokens.at[:, :, step].set(token),
             score=jnp.where(unfinished, score, state.score),
         )

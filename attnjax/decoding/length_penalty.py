@@ -20,7 +20,7 @@ class LengthPenalty(ABC):
 
     @abstractmethod
     def divisor(self, length: Length) -> Float[Array, "*L"]:
-        """The divisor of log p, in float32, for hypotheses of |Y| >= 1 words."""
+        """Return the divisor of log p, in float32, for hypotheses of |Y| >= 1 words."""
 
 
 @dataclass(frozen=True, kw_only=True)

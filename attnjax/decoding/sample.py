@@ -51,7 +51,7 @@ class Sample(IndependentSearch):
         return drawn, state.score + gain
 
     def draw(self, step: Array, number: Array, logits: Float[Array, "K V"]) -> Int[Array, " K"]:
-        """A sentence's words, each drawn from a row of logits; -inf is never drawn."""
+        """Draw a sentence's words, each from a row of logits; -inf is never drawn."""
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.seed), number), step)
         # below 0, so that no temperature makes them infinite
         logits = (logits - logits.max(-1, keepdims=True)) / self.temperature

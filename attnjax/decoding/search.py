@@ -1,7 +1,7 @@
 """The interface of searches: hypotheses of a sentence, over any model with `step`.
 
 A search is pure: `init` makes its state, `advance` takes the logits of one step into the state and
-says which hypotheses go on, `finalize` reads the hypotheses from the state.
+says which hypotheses continue, `finalize` reads the hypotheses from the state.
 
 PAD and START are never chosen; the scores of the other words are not renormalized for that. The
 hypotheses of a sentence have at most `limit` words, END counted: the word at the limit is END.
@@ -41,7 +41,7 @@ class Search(ABC):
 
     @property
     def width(self) -> int:
-        """K, how many hypotheses of a sentence go on together."""
+        """K, the number of hypotheses of a sentence that are continued together."""
         return 1
 
     def check(self, model: SequenceModel) -> None:
@@ -54,23 +54,23 @@ class Search(ABC):
 
     @abstractmethod
     def init(self, limit: Int[Array, " B"], length: int, number: Int[Array, " B"]) -> Any:
-        """The state before the first word; L = `length`, and limits beyond it are cut to it.
+        """Return the state before the first word; L = `length`, and larger limits are cut to it.
 
-        A row of limit 0 (filler) is finished from the beginning. By its number a search that draws
-        tells a sentence from others.
+        A row of limit 0 (filler) is finished from the beginning. What a search draws for a sentence
+        depends on the sentence's number.
         """
 
     @abstractmethod
     def advance(
         self, state: Any, logits: Float[Array, "B K V"], step: Int[Array, ""]
     ) -> tuple[Any, Int[Array, "B K"]]:
-        """The state after the word behind `step` words, and which hypothesis it continues."""
+        """Choose the word after `step` words; return the state, and the hypotheses continued."""
 
     @abstractmethod
     def finalize(self, state: Any) -> Hypotheses:
-        """The hypotheses of the sentences that are finished."""
+        """Return the hypotheses of the sentences that are finished."""
 
 
 def pick(leaf: Shaped[Array, "B K *D"], index: Int[Array, "B J"]) -> Shaped[Array, "B J *D"]:
-    """The entries of each sentence at an index."""
+    """Select the entries of each sentence at an index."""
     return jnp.take_along_axis(leaf, index.reshape(index.shape + (1,) * (leaf.ndim - 2)), axis=1)

@@ -31,7 +31,7 @@ def top_continuations(
     must_end: Bool[Array, " B"],
     count: int,
 ) -> Candidates:
-    """The `count` largest score[b, k] + log p(v) over k and v, where p = softmax(logits[b, k]).
+    """Return the `count` largest score[b, k] + log p(v) over k and v, p = softmax(logits[b, k]).
 
     PAD and START are never chosen, and END alone where `must_end`; `count` is at most K V.
 
@@ -44,8 +44,8 @@ def top_continuations(
     (batch, size, words), must_end = logits.shape, must_end[:, None, None]
 
     def allowed(word: Int[Array, "#B _ _"]) -> Array:
-        other = (word != PAD) & (word != START) & (word < words) & ~must_end
-        return jnp.where(word == END, may_end | must_end, other)
+        inner = (word != PAD) & (word != START) & (word < words) & ~must_end
+        return jnp.where(word == END, may_end | must_end, inner)
 
     # reduce_window needs no padded copy of the logits if BLOCK does not divide V
     window, padding = (1, 1, BLOCK), ((0, 0), (0, 0), (0, -words % BLOCK))
@@ -69,9 +69,9 @@ def top_continuations(
     gain = jnp.take_along_axis(logits.reshape(batch, -1), index, axis=1).reshape(token.shape)
     total = gain + jnp.take_along_axis(offset, parent, axis=1)[..., None]
     total = jnp.where(allowed(token), total, -jnp.inf).reshape(batch, -1)
-    total, place = jax.lax.top_k(total, count)
+    total, index = jax.lax.top_k(total, count)
     return Candidates(
         total,
-        jnp.take_along_axis(parent, place // BLOCK, axis=1),
-        jnp.take_along_axis(known.reshape(batch, -1), place, axis=1),
+        jnp.take_along_axis(parent, index // BLOCK, axis=1),
+        jnp.take_along_axis(known.reshape(batch, -1), index, axis=1),
     )

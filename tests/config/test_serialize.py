@@ -116,7 +116,7 @@ def test_the_first_difference_is_named():
 
 def test_a_field_younger_than_a_record_has_its_default():
     now = to_json((Saturation(), Saturation(draws=3)))
-    earlier = [{name: value for name, value in each.items() if name != "draws"} for each in now]
+    earlier = [{name: value for name, value in part.items() if name != "draws"} for part in now]
     assert not record_differences(earlier[:1], now[:1])
     assert record_differences({"measures": earlier}, {"measures": now})
     (listed,) = record_differences({"measures": now[:1]}, {"measures": now})
