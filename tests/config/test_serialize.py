@@ -48,7 +48,7 @@ def test_every_variant_comes_back_equal(path):
 
 
 def test_only_a_part_of_the_file_is_the_files_own():
-    """A run without one may go on though the file's note was edited."""
+    """Let a run without one go on though the file's note was edited."""
     for path in FILES:
         loaded = load(path)
         for name, variant in loaded.ablation.variants.items():

@@ -183,7 +183,7 @@ def test_a_wrong_override_is_one_sentence(words, sentence):
 
 
 def test_a_part_that_was_put_in_says_what_it_has():
-    """Linear attention has no score and no mask: a bias or a window is refused with its name."""
+    """Refuse a bias or a window of linear attention, which has no score and no mask, by name."""
     linear = vary(BASE, {"model.**.head": LinearAttention()})
     for field, value in (("score", Alibi()), ("mask", Window(before=2))):
         path = f"model.encoder_layer.self_attention.head.{field}"
