@@ -195,7 +195,7 @@ class Padding(Mask):
         return self.present
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
-        """Skip blocks of padding only."""
+        """Mark blocks of padding only as empty."""
         present = key.like(self.present).columns()
         return Tiles(present.highest, present.lowest)
 
@@ -209,7 +209,7 @@ class Causal(Mask):
         return positions.key[..., None, :] <= positions.query[..., :, None]
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
-        """Skip tiles above the diagonal; tiles below it are whole."""
+        """Mark tiles above the diagonal as empty, those below it as whole."""
         query, key = query.rows(), key.columns()
         return Tiles(key.lowest <= query.highest, key.highest <= query.lowest)
 
@@ -236,7 +236,7 @@ class Window(Mask):
         return (-self.before <= ahead) & (ahead <= self.after)
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
-        """Skip tiles off the band."""
+        """Mark tiles off the band as empty, those within it as whole."""
         query, key = query.rows(), key.columns()
         before, after = self.before, self.after
         reached = (key.highest >= query.lowest - before) & (key.lowest <= query.highest + after)
@@ -256,7 +256,7 @@ class ExcludeSelf(Mask):
         return positions.key[..., None, :] != positions.query[..., :, None]
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
-        """Skip a tile only if all positions are equal; it is whole if no two can be."""
+        """Mark a tile as empty if all positions are equal, as whole if no two can be."""
         query, key = query.rows(), key.columns()
         apart = (key.highest < query.lowest) | (key.lowest > query.highest)
         return Tiles((query.lowest != key.highest) | (query.highest != key.lowest), apart)
@@ -278,7 +278,7 @@ class Segments(Mask):
         return self.query[..., :, None] == self.key[..., None, :]
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
-        """Skip a tile if its segments do not overlap; it is whole if it lies in one segment."""
+        """Mark a tile as empty if its segments do not overlap, as whole if it lies in one."""
         mine, theirs = query.like(self.query).rows(), key.like(self.key).columns()
         overlap = (mine.lowest <= theirs.highest) & (theirs.lowest <= mine.highest)
         whole = (mine.lowest == theirs.highest) & (mine.highest == theirs.lowest)

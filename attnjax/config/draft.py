@@ -68,7 +68,7 @@ class Draft:
         self._check(part, path, last)
         return part, last
 
-    def made(self, changed: Sequence[str], path: str = "") -> Any:
+    def make(self, changed: Sequence[str], path: str = "") -> Any:
         """Return the part at a path of the tree, after the parts below it.
 
         Raises:
@@ -76,7 +76,7 @@ class Draft:
                 part, the message names it.
         """
         values = {
-            name: value.made(changed, path_below(path, name)) if isinstance(value, Draft) else value
+            name: value.make(changed, path_below(path, name)) if isinstance(value, Draft) else value
             for name, value in self.fields.items()
         }
         try:

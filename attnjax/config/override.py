@@ -96,7 +96,7 @@ def apply_possible[T](base: T, overrides: Sequence[Override]) -> tuple[T, list[U
         except UserError as error:
             refused.append(error)
     try:
-        return draft.made([override.path for override in applied]), refused
+        return draft.make([override.path for override in applied]), refused
     except Unfit as error:
         above = f"{error.path}." if error.path else ""
         others = [override for override in applied if not f"{override.path}.".startswith(above)]

@@ -32,7 +32,7 @@ def vary[T](base: T, changes: Mapping[str, Any]) -> T:
             whole = type(value) is int and int not in kinds
             part.fields[name] = float(value) if whole and float in kinds else value
             changed.append(path)
-    return draft.made(changed)
+    return draft.make(changed)
 
 
 def _matches(draft: Draft, pattern: str) -> list[str]:

@@ -81,7 +81,10 @@ class BeamCache(NamedTuple):
 
 
 def empty_memory(attention: AttentionBase, x: Embedded, *, length: int, beams: int) -> LayerMemory:
-    """Return the memory before the first word, with room for L words, for the shape of x."""
+    """Return the memory before the first word, with room for L words.
+
+    Only the shape and dtype of x matter.
+    """
     word = jnp.zeros((len(x), beams, 1, x.shape[-1]), x.dtype)
     recurrent = attention.start(attention.prepare(word, word))
     if recurrent is not None:

@@ -66,7 +66,7 @@ class Transformer(SequenceModel, PackingModel):
 
     @nn.nowrap
     def max_length(self, side: Side) -> MaxLength | None:
-        """Return the limit of the learned positions, or of the attentions to the side's keys."""
+        """Return the smallest limit: of positions on both sides, of an attention on its keys'."""
         source = {
             "model.encoder_layer": self.encoder_layer,
             "model.decoder_layer.cross_attention": self.decoder_layer.cross_attention,

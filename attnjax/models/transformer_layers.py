@@ -76,7 +76,7 @@ class PreNorm(Residual):
 
 
 def _rematerialized[F: Callable[..., Any]](compute: F) -> F:
-    """Let training keep only the arrays that a layer's field `remat` allows."""
+    """Let training save only the arrays that a layer's field `remat` names."""
 
     @wraps(compute)
     def call(layer: Any, *args: Any, deterministic: bool, **arrays: Any) -> Any:
