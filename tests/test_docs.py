@@ -15,7 +15,7 @@ from attnjax.runs.catalog import catalog
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md"))
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
+DOCUMENTS = [*(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG")), *PAGES]
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -78,6 +78,13 @@ def test_the_site_is_built_without_a_dead_link(tmp_path: Path):
     score = tmp_path / "source" / "attnjax" / "attention" / "score.py" / "index.html"
     assert "scaled_dot" in score.read_text()
     assert "programs" not in {path.name for path in tmp_path.iterdir()}
+    first = (tmp_path / "index.html").read_text()
+    assert '<h2 id="two-commands">' in first, "README is the first page, rendered"
+    assert 'href="first-ablation/"' in first
+    assert re.search(r"takes\s+\w+( \w+)? minutes? on two CPU cores", first), "one sentence"
+    assert "Notebook: a trained translator" in first
+    for page in ("contributing", "changelog"):
+        assert "<h1 id=" in (tmp_path / page / "index.html").read_text()
 
 
 def commands() -> list[str]:
