@@ -84,7 +84,7 @@ def test_it_runs_from_an_empty_folder(installed: Path, tmp_path: Path):
     assert "parameters: " in shown
     assert not list(tmp_path.iterdir()), "looking at an experiment leaves nothing behind"
     tally = run(program, "results", folder=tmp_path)
-    assert "claims with an interval over seeds" in tally
+    assert "claims are reproduced" in tally
     recorded = {path.name for path in (ROOT / "records").iterdir()}
     page = (tmp_path / "results.md").read_text()
     titles = re.findall(r"^## (.*)", page, re.MULTILINE)
