@@ -65,8 +65,8 @@ def test_the_wheel_carries_what_belongs_to_it_and_no_more(wheel: Path):
     assert {name for name in names if ".dist-info/" not in name} == shipped | package
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
     programs = [name for name in names if name.endswith(".py")]
-    other_engine = re.compile(rb"^\s*(import|from) (torch|ctranslate2)\b", re.MULTILINE)
-    assert not [name for name in programs if other_engine.search(archive.read(name))]
+    absent = re.compile(rb"^\s*(import|from) (torch|ctranslate2|yaml)\b", re.MULTILINE)
+    assert not [name for name in programs if absent.search(archive.read(name))]
 
 
 def test_it_runs_from_an_empty_folder(installed: Path, tmp_path: Path):
