@@ -5,12 +5,14 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from attnjax.cli.main import main
+from attnjax.config.parts import check_names
 from attnjax.runs.catalog import catalog
 
 ROOT = Path(__file__).parents[1]
@@ -33,11 +35,17 @@ SLOW = ("attention", "measure", "task")  # their code takes seconds
     ids=lambda page: page.stem,
 )
 def test_the_code_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """All blocks of a page are one program, in their order."""
+    """All blocks of a page are one program, in their order, and could stand in an experiment file.
+
+    There the name of a shipped part would be refused.
+    """
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {"__name__": page.stem}
     for block in blocks(page, "python"):
         exec(compile(block, str(page), "exec"), namespace)
+    check_names(
+        value for value in namespace.values() if isinstance(value, type) and is_dataclass(value)
+    )
 
 
 @pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: page.stem)
