@@ -9,6 +9,7 @@ WORKDIR /opt/attnjax
 COPY constraints.txt pyproject.toml README.md LICENSE ./
 COPY attnjax attnjax
 COPY experiments experiments
+COPY records records
 RUN pip install --no-cache-dir uv==$(sed -n 's/^uv==//p' constraints.txt) \
     && uv pip install --system --no-cache --compile-bytecode --constraints constraints.txt ".[$JAX]"
 

@@ -14,11 +14,14 @@ Glossary. Shapes in docstrings and einsum strings use these letters, and only wi
 Arrays are `[..., T, K]`, heads a leading axis: `[B, H, T, K]`. A mask is True where a query may
 attend. Importing this package starts nothing: no device, no network.
 
-What a notebook needs stands here, too, and is imported when it is used:
+A notebook needs no other import. The rooms `attention`, `nn`, `models`, `data`, `decoding`,
+`evaluation`, `experiment` and `training` are imported when they are used, and so are the functions:
 
     run = attnjax.open("runs/luong2015/dot/seed-10")     # or several, which act as one
     run.translate(["3. März 2021"])
     attnjax.show(*run.attention("3. März 2021")["writer.attention"][1:])
+    attnjax.compare("runs/luong2015/dot/seed-10", "runs/luong2015/general/seed-10")
+    base = attnjax.load("luong2015").ablation.base      # a shipped experiment, or a file of yours
     attnjax.run("luong2015", "--training.steps 100", seeds=1)
     attnjax.results.rows("runs/luong2015")              # what pandas.DataFrame takes
 """
@@ -27,25 +30,67 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attnjax import results as results
+    from pathlib import Path
+
+    from attnjax import (
+        attention as attention,
+        data as data,
+        decoding as decoding,
+        evaluation as evaluation,
+        experiment as experiment,
+        models as models,
+        nn as nn,
+        results as results,
+        training as training,
+    )
+    from attnjax.experiment.load import ExperimentFile
     from attnjax.reporting.notebook import show as show
     from attnjax.sweeps.run import run as run
+    from attnjax.trained.comparison import compare as compare
     from attnjax.trained.open_run import open as open
 
-_MODULES = {
+__version__ = "0.2.0"
+
+_ROOMS = (
+    "attention",
+    "data",
+    "decoding",
+    "evaluation",
+    "experiment",
+    "models",
+    "nn",
+    "results",
+    "training",
+)
+_FUNCTIONS = {
+    "compare": "trained.comparison",
     "open": "trained.open_run",
-    "results": "results",
     "run": "sweeps.run",
     "show": "reporting.notebook",
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+def load(experiment: "str | Path") -> "ExperimentFile":
+    """Load an experiment: the name of a shipped one, or the path of a file.
+
+    Raises:
+        UserError: no experiment has the name, or the file cannot be loaded.
+    """
+    from attnjax.experiment.load import load
+    from attnjax.runs.catalog import find
+
+    return load(find(str(experiment)))
+
+
+if not TYPE_CHECKING:  # a type checker knows the names above, and refuses all others
+
+    def __getattr__(name: str) -> Any:
+        if name in _FUNCTIONS:
+            return getattr(import_module(f"{__name__}.{_FUNCTIONS[name]}"), name)
+        if name in _ROOMS:
+            return import_module(f"{__name__}.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f"{__name__}.{_MODULES[name]}")
-    return getattr(module, name, module)
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_MODULES]
+    return sorted([*_ROOMS, *_FUNCTIONS, "load", "__version__"])

@@ -26,7 +26,7 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def start() -> int:
-    """Run the command line in a process with large pages; returns its exit code."""
+    """Run the command line in a process with large pages, and return its exit code."""
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked by the large pages' start

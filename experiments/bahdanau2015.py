@@ -89,7 +89,7 @@ variants = {"search": base, "encdec": vary(base, one_vector)}
 
 
 def trained(words: int, *, search: int, encdec: int) -> dict[str, Any]:
-    """A setting's sentences of at most so many words, and the updates of each network."""
+    """Return a setting's changes, with sentences of up to `words` words, and its variants."""
     changes = paper | {"task.max_length": words}
     own = {
         "search": {
@@ -104,7 +104,7 @@ def trained(words: int, *, search: int, encdec: int) -> dict[str, Any]:
 
 
 def claims(metric: str, low: float, kept: Condition | None = None) -> tuple[Claim, ...]:
-    """The statements of section 5.1, by the metric of a task."""
+    """Return the statements of section 5.1, by the metric of a task."""
     more = Difference(metric, better="search", worse="encdec")
     longer = LengthGain(metric=metric, better="search", worse="encdec")
     beats = 'section 5.1: "the proposed RNNsearch outperforms the conventional RNNencdec"'

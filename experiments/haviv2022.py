@@ -19,11 +19,11 @@ than learned positions, which five seeds of this size cannot tell from 0: that i
 
 import math
 
+import attnjax
 from attnjax.attention import Alibi, Learned, ScaledDot, Sinusoidal
-from attnjax.experiment import Ablation, Claim, Difference, Value, figures, load, vary
-from attnjax.runs.catalog import find
+from attnjax.experiment import Ablation, Claim, Difference, Value, figures, vary
 
-base = load(find("language_model")).at("nanogpt_cpu").ablation.base
+base = attnjax.load("language_model").at("nanogpt_cpu").ablation.base
 bits = "bits_per_character"
 NAT = 1 / math.log(2)
 """A nat, in bits."""

@@ -82,7 +82,7 @@ local_p_general = vary(general, {align: local_p})
 
 
 def steps(metric: str, baseline: str, low: float) -> tuple[Claim, ...]:
-    """The paper's steps; attention's is judged against the strongest network without attention."""
+    """Return a claim for each step; attention's is against the best network without attention."""
     attention = {"attention helps": ("no_feeding", baseline)}
     feeding = {"input feeding helps": ("location", "no_feeding")}
     local = {"local-p beats location": ("local_p_general", "location")}

@@ -52,7 +52,7 @@ base = Experiment(
 
 
 def big(width: int, heads: int) -> dict[str, Any]:
-    """The changes that make a model of twice this width and so many heads of it."""
+    """Return the changes that double a model's width and number of heads."""
     return {
         "model.width": 2 * width,
         "model.**.feed_forward.width": 8 * width,
@@ -62,7 +62,7 @@ def big(width: int, heads: int) -> dict[str, Any]:
 
 
 def paper(name: str, pieces: int, average: int, dropout: float, bleu: dict[str, float]) -> Setting:
-    """The paper's setting for a pair of languages; `dropout` is the big model's."""
+    """Return the paper's setting for a pair of languages; `dropout` is the big model's."""
     target = name.partition("/")[2].partition("-")[0]
     changes = {
         "task": Translation(

@@ -73,7 +73,7 @@ paper = {
 
 
 def rows(base: Experiment, width: int, layers: int) -> dict[str, Experiment]:
-    """Table 3: the base model of this width and so many layers, and each row's one change."""
+    """Return the rows of Table 3: a base model of this width and depth, and each row's change."""
     keys, network = "model.**.key_width", "model.**.feed_forward.width"
     stacks = ("model.num_encoder_layers", "model.num_decoder_layers")
     widths = ("model.width", "optimizer.schedule.width")
@@ -106,7 +106,7 @@ big = {
 
 
 def printed(metric: str, values: str) -> tuple[Published, ...]:
-    """The figures that the paper prints, in the order of `rows`, and the big model's."""
+    """Return the figures that the paper prints, in the order of `rows`, and the big model's."""
     numbers = dict(zip((*rows(base, 64, 3), "big"), map(float, values.split()), strict=True))
     return figures("Vaswani et al. 2017", "Table 3", metric, numbers)
 

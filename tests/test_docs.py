@@ -5,17 +5,19 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from attnjax.cli.main import main
+from attnjax.config.parts import check_names
 from attnjax.runs.catalog import catalog
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md"))
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
+DOCUMENTS = [*(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG")), *PAGES]
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -33,11 +35,17 @@ SLOW = ("attention", "measure", "task")  # their code takes seconds
     ids=lambda page: page.stem,
 )
 def test_the_code_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """All blocks of a page are one program, in their order."""
+    """All blocks of a page are one program, in their order, and could stand in an experiment file.
+
+    There the name of a shipped part would be refused.
+    """
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {"__name__": page.stem}
     for block in blocks(page, "python"):
         exec(compile(block, str(page), "exec"), namespace)
+    check_names(
+        value for value in namespace.values() if isinstance(value, type) and is_dataclass(value)
+    )
 
 
 @pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: page.stem)
@@ -78,6 +86,13 @@ def test_the_site_is_built_without_a_dead_link(tmp_path: Path):
     score = tmp_path / "source" / "attnjax" / "attention" / "score.py" / "index.html"
     assert "scaled_dot" in score.read_text()
     assert "programs" not in {path.name for path in tmp_path.iterdir()}
+    first = (tmp_path / "index.html").read_text()
+    assert '<h2 id="two-commands">' in first, "README is the first page, rendered"
+    assert 'href="first-ablation/"' in first
+    assert re.search(r"takes\s+\w+( \w+)? minutes? on two CPU cores", first), "one sentence"
+    assert "Notebook: a trained translator" in first
+    for page in ("contributing", "changelog"):
+        assert "<h1 id=" in (tmp_path / page / "index.html").read_text()
 
 
 def commands() -> list[str]:

@@ -1,6 +1,7 @@
 """The package as somebody else gets it: a wheel, in a Python of its own, far from the checkout."""
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -50,17 +51,22 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_carries_what_belongs_to_it_and_no_more(wheel: Path):
-    names = zipfile.ZipFile(wheel).namelist()
-    files = [*(ROOT / "experiments").glob("*.py"), ROOT / "experiments" / RERUNS]
-    shipped = {f"attnjax/experiments/{path.name}" for path in files}
+    archive = zipfile.ZipFile(wheel)
+    names = archive.namelist()
+    records = [*(ROOT / "records").rglob("*.json")]
+    files = [*(ROOT / "experiments").glob("*.py"), ROOT / "experiments" / RERUNS, *records]
+    shipped = {f"attnjax/{path.relative_to(ROOT).as_posix()}" for path in files}
     package = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "attnjax").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert shipped
+    assert records
     assert {name for name in names if ".dist-info/" not in name} == shipped | package
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+    programs = [name for name in names if name.endswith(".py")]
+    absent = re.compile(rb"^\s*(import|from) (torch|ctranslate2|yaml)\b", re.MULTILINE)
+    assert not [name for name in programs if absent.search(archive.read(name))]
 
 
 def test_it_runs_from_an_empty_folder(installed: Path, tmp_path: Path):
@@ -77,3 +83,16 @@ def test_it_runs_from_an_empty_folder(installed: Path, tmp_path: Path):
     assert "ScaledDot" in shown
     assert "parameters: " in shown
     assert not list(tmp_path.iterdir()), "looking at an experiment leaves nothing behind"
+    tally = run(program, "results", folder=tmp_path)
+    assert "claims are reproduced" in tally
+    recorded = {path.name for path in (ROOT / "records").iterdir()}
+    page = (tmp_path / "results.md").read_text()
+    titles = re.findall(r"^## (.*)", page, re.MULTILINE)
+    assert recorded == {title.replace(" --setting ", "-") for title in titles}
+
+
+def test_an_experiment_runs_in_an_empty_folder(installed: Path, tmp_path: Path):
+    """The one of seconds; its table and its page are there."""
+    printed = run(installed / "attnjax", "run", "nadaraya_watson", folder=tmp_path)
+    assert "✓ reproduced" in printed
+    assert (tmp_path / "runs" / "nadaraya_watson" / "report.html").is_file()

@@ -50,8 +50,6 @@ CORE = (
     "attnjax.training.objectives",
     "attnjax.training.optimizers",
 )
-# Names that say nothing of what they name.
-NO_NAMES = {"found", "one", "said", "told"}
 NOT_CORE = (
     "babel",
     "grain",
@@ -206,21 +204,6 @@ def test_one_idea_a_file():
     assert not {path: length for path, length in lengths.items() if length > 400}
     vague = ("utils.py", "helpers.py", "misc.py")
     assert not [path for path in paths if path.name in vague], "name it after what it does"
-
-
-def names(path: Path) -> set[str]:
-    """The variables, arguments and functions of a file."""
-    nodes = [*ast.walk(ast.parse(path.read_text()))]
-    variables = {node.id for node in nodes if isinstance(node, ast.Name)}
-    arguments = {node.arg for node in nodes if isinstance(node, ast.arg)}
-    functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
-    return variables | arguments | functions
-
-
-def test_a_name_is_a_noun_of_what_it_names():
-    paths = [*MODULES.values(), *EXPERIMENTS]
-    empty = {path: words for path in paths if (words := names(path) & NO_NAMES)}
-    assert not empty
 
 
 BRANCHES = (

@@ -97,13 +97,23 @@ def wanted(claim: ClaimRow) -> str:
 
 
 def evidence(claim: ClaimRow) -> str:
-    """The evidence of a verdict: the estimate, its interval, and the region that we set."""
+    """Return the evidence of a verdict: the estimate, its interval, and the region that we set."""
+    return f"{estimated(claim)}; {target(claim)}"
+
+
+def target(claim: ClaimRow) -> str:
+    """Return the region that we set, in words."""
+    return f"wanted: {wanted(claim)}, set by us"
+
+
+def estimated(claim: ClaimRow) -> str:
+    """Return the estimate with its interval and p."""
     spread = ends(claim)
     if spread not in ("counted", "no interval"):
         spread = f"{100 * claim.confidence:.3g} % over {claim.basis}: {spread}"
     if claim.p is not None and claim.basis != "count":
         spread += f"; p {'< ' if claim.p <= LEAST_P else ''}{claim.p:.1g}"
-    return f"{effect(claim)} ({spread}); wanted: {wanted(claim)}, set by us"
+    return f"{effect(claim)} ({spread})"
 
 
 def seeds(claim: ClaimRow) -> str:
@@ -112,8 +122,13 @@ def seeds(claim: ClaimRow) -> str:
     if claim.far_off is not None:
         sentence += f"; seed {claim.far_off} lies far off the others"
     if claim.reason:
-        return f"{sentence}; {claim.verdict}, because {claim.reason}"
+        return f"{sentence}; {cause(claim)}"
     return "; ".join(filter(None, (sentence, few_seeds(claim), wanting(claim), at_ties(claim))))
+
+
+def cause(claim: ClaimRow) -> str:
+    """Return why a claim has no other verdict; "": its interval decides."""
+    return f"{claim.verdict}, because {claim.reason}" if claim.reason else ""
 
 
 def at_ties(claim: ClaimRow) -> str:

@@ -23,23 +23,26 @@ _BESIDE_COSTS, _BESIDE = 2, 3
 _STYLES = {"reproduced": "bold blue", "not reproduced": "bold red"}
 
 
-def table(summary: Summary) -> RenderableType:
-    """Changes, results, claims and published figures."""
-    return Group(*_parts(summary))
+def table(summary: Summary, *, verbose: bool = False) -> RenderableType:
+    """Return changes, results, claims and published figures, as rich prints them.
+
+    A claim has three lines; `verbose` adds the value of each seed and the source.
+    """
+    return Group(*_parts(summary, verbose))
 
 
-def plain(summary: Summary) -> str:
-    """The table without color; rows are never broken."""
+def plain(summary: Summary, *, verbose: bool = False) -> str:
+    """Return the table without color; rows are never broken."""
     # the table is as wide as its content; the console must not be narrower
     console = PlainConsole(
         file=io.StringIO(), width=10_000, color_system=None, force_terminal=False
     )
     with console.capture() as capture:
-        console.print(table(summary))
+        console.print(table(summary, verbose=verbose))
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 
-def _parts(summary: Summary) -> Iterator[RenderableType]:
+def _parts(summary: Summary, verbose: bool) -> Iterator[RenderableType]:
     judged, observed = summary.keys(judged=True), summary.keys(judged=False)
     yield Text(summary.title, style="bold")
     if summary.changes:
@@ -56,7 +59,7 @@ def _parts(summary: Summary) -> Iterator[RenderableType]:
         rows = ((each.variant, say.losses(each), say.chosen(each)) for each in tunings)
         yield _table(("variant", "validation loss at each value", "chosen"), rows)
     if summary.claims:
-        yield _claims(summary.claims)
+        yield _claims(summary.claims, verbose)
     if summary.published:
         rows = (
             (
@@ -82,10 +85,14 @@ def _results(summary: Summary, metrics: Sequence[MetricKey], costs: Sequence[str
     return _table(("variant",), (_cells(row, metrics, costs) for row in rows), [*headings, *costs])
 
 
-def _claims(claims: Iterable[ClaimRow]) -> Table:
+def _claims(claims: Iterable[ClaimRow], verbose: bool) -> Table:
     drawn = _table(("verdict", "claim"), ())
     for claim in claims:
-        lines = [claim.text, say.evidence(claim), say.seeds(claim), say.origin(claim)]
+        if verbose:
+            lines = [claim.text, say.evidence(claim), say.seeds(claim), say.origin(claim)]
+        else:
+            decided = filter(None, (say.target(claim), say.cause(claim)))
+            lines = [claim.text, say.estimated(claim), "; ".join(decided)]
         verdict = Text(say.verdict(claim), style=_STYLES.get(claim.verdict, "bold"))
         drawn.add_row(verdict, Text("\n".join(lines)))
     return drawn

@@ -40,9 +40,11 @@ def tally(experiments: Sequence[Recorded]) -> str:
     exact = [claim for claim in every if claim and claim.exact]
     words = []
     if seeds:
-        words.append(f"Of {_claims(len(seeds))} with an interval over seeds, {_verdicts(seeds)}.")
+        words.append(f"{_verdicts(seeds, f'of {_claims(len(seeds))} ')}.")
     if exact:
-        words.append(f"Of {_claims(len(exact))} on exact counts, {_verdicts(exact)}.")
+        more = "more " if seeds else ""
+        verb = _form(len(exact), "is an exact count", "are exact counts")
+        words.append(f"{len(exact)} {more}{verb}: {_verdicts(exact)}.")
     if waiting := every.count(None):
         words.append(f"{_claims(waiting)} {_form(waiting, 'waits', 'wait')} for runs.")
     if values := [claim.p for claim in seeds if claim.p is not None]:
@@ -75,14 +77,16 @@ class Counted(NamedTuple):
         )
 
 
-def _verdicts(claims: Sequence[Counted]) -> str:
-    """Return the verdicts of claims with their numbers: "3 are reproduced and 1 is undecided"."""
+def _verdicts(claims: Sequence[Counted], of: str = "") -> str:
+    """Return the verdicts of claims with their numbers: "3 are reproduced and 1 is undecided".
+
+    `of` stands after the first number: "3 of 4 claims are reproduced and 1 is undecided".
+    """
     numbers = Counter(claim.verdict for claim in claims)
-    parts = [
-        f"{numbers[verdict]} {_form(numbers[verdict], *verbs)}"
-        for verdict, verbs in VERBS.items()
-        if numbers[verdict]
-    ]
+    parts = list[str]()
+    for verdict, verbs in VERBS.items():
+        if number := numbers[verdict]:
+            parts.append(f"{number} {'' if parts else of}{_form(number, *verbs)}")
     words = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
     exploratory = sum(claim.exploratory for claim in claims)
     if not exploratory:

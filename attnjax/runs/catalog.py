@@ -15,6 +15,11 @@ RERUNS = "reruns.json"
 """The time of one rerun of each recorded experiment, in words; `attnjax results` writes it."""
 
 
+def shipped_records() -> Path:
+    """Return the folder of the records that come with attnjax."""
+    return shipped_folder().parent / "records"
+
+
 class CatalogEntry(NamedTuple):
     """A shipped experiment, and how long one rerun takes, in words."""
 

@@ -57,7 +57,7 @@ class Comparison:
     discordant: Discordant | None
 
 
-def compare(first: Path, second: Path, *, trust: bool = False) -> Comparison:
+def compare(first: str | Path, second: str | Path, *, trust: bool = False) -> Comparison:
     """Compare the answers of two finished runs to their test split.
 
     A warning says if their task is one and their training or validation data differ.
@@ -66,6 +66,7 @@ def compare(first: Path, second: Path, *, trust: bool = False) -> Comparison:
         UserError: a run is not finished or decoded nothing, the runs were tested on different
             sentences or by different metrics, or a metric is somebody else's and `trust` is False.
     """
+    first, second = Path(first), Path(second)
     results = [_finished(folder) for folder in (first, second)]
     ours, theirs = (_sentences(folder, trust=trust) for folder in (first, second))
     sets = {result.test_set for result in results}

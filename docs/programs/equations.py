@@ -45,7 +45,7 @@ class Entry(NamedTuple):
     parts: list[str]
 
     def markdown(self) -> str:
-        """A section of the page."""
+        """Return the entry as a section of the page."""
         parts = ", ".join(f"`{part}`" for part in self.parts)
         return "\n\n".join(
             [
@@ -59,30 +59,30 @@ class Entry(NamedTuple):
 
 
 def first_line(text: str) -> str:
-    """The first line of a docstring."""
+    """Return the first line of a docstring."""
     return text.partition("\n")[0]
 
 
 def equations(text: str) -> list[str]:
-    """The indented blocks that stand before the sections of a docstring."""
+    """Return the indented blocks before the sections of a docstring."""
     match = SECTION.search(text)
     paragraphs = text[: match.start() if match else None].split("\n\n")
     return [block.rstrip() for block in paragraphs[1:] if block.startswith("    ")]
 
 
 def source(text: str) -> list[str]:
-    """The last paragraph of a docstring, if it names the paper and the place in it."""
+    """Return the paragraph of a docstring that names its source, in a list; [] if none does."""
     match = re.search(r"^Source: .*?(?=\n\n|\Z)", text, re.MULTILINE | re.DOTALL)
     return [" ".join(match[0].split())] if match else []
 
 
 def is_cited(text: str) -> bool:
-    """Whether a docstring names a source, in its last paragraph or in its first line."""
+    """Return whether a docstring names a source, in a paragraph or by a year in its first line."""
     return bool(source(text) or re.search(r"\b(19|20)\d\d\b", first_line(text)))
 
 
 def entries(tree: ast.Module) -> Iterator[Entry]:
-    """The public functions and classes of a module that name a source."""
+    """Yield the public functions and classes of a module that name a source."""
     texts = {
         node.name: ast.get_docstring(node) or ""
         for node in tree.body
@@ -96,7 +96,7 @@ def entries(tree: ast.Module) -> Iterator[Entry]:
 
 
 def page() -> str:
-    """The text of docs/equations.md."""
+    """Return the text of docs/equations.md."""
     blocks = [HEAD]
     for room in ROOMS:
         for path in sorted((ROOT / "attnjax" / room).rglob("*.py")):

@@ -30,7 +30,7 @@ A metric scores decoded answers; a run has one, `metric:chr-f`.
 
 
 def rows(kind: type) -> list[str]:
-    """A row for each part of a kind."""
+    """Return a row of the table for each part of a kind."""
     table = []
     for word, part in parts(kind).items():
         if part is None:

@@ -98,7 +98,7 @@ def test_what_the_figures_mean_is_said_once():
 
 
 def test_a_claim_says_what_its_verdict_rests_on():
-    text = plain(summary())
+    text = plain(summary(), verbose=True)
     for said in (
         "✓ reproduced",
         "1.003 (95 % over seeds: 0.991 to 1.015); wanted: 0.95 to 1.05, set by us",
@@ -112,7 +112,22 @@ def test_a_claim_says_what_its_verdict_rests_on():
         assert said in text
     fake = summary()
     few = replace(fake.claims[1], reason="fewer than 3 seeds")
-    assert "undecided, because fewer than 3 seeds" in plain(replace(fake, claims=(few,)))
+    assert "undecided, because fewer than 3 seeds" in plain(
+        replace(fake, claims=(few,)), verbose=True
+    )
+
+
+def test_a_verdict_is_three_lines_that_name_what_keeps_it_from_another():
+    fake = summary()
+    few = replace(fake.claims[1], reason="fewer than 3 seeds")
+    lines = plain(replace(fake, claims=(fake.claims[0], few), published=())).splitlines()
+    begin = next(number for number, line in enumerate(lines) if "✓ reproduced" in line)
+    assert fake.claims[0].text in lines[begin]
+    assert lines[begin + 1].strip() == "1.003 (95 % over seeds: 0.991 to 1.015)"
+    assert lines[begin + 2].strip() == "wanted: 0.95 to 1.05, set by us"
+    assert few.text in lines[begin + 3]
+    assert lines[begin + 5].endswith("set by us; undecided, because fewer than 3 seeds")
+    assert "by seed" not in "".join(lines)
 
 
 def test_the_best_is_one_of_those_with_the_same_test_set():

@@ -181,9 +181,7 @@ def test_machines_that_disagree_are_shown_both(short, made):
     assert not judged.agreed
     text = page([found], "attnjax results")
     assert "a: ✓ reproduced; b: ✗ not reproduced" in text
-    assert tally([found]).startswith(
-        "Of 1 claim with an interval over seeds, 1 has other verdicts on other machines"
-    )
+    assert tally([found]).startswith("1 of 1 claim has other verdicts on other machines")
 
 
 def test_more_seeds_than_planned_decide_nothing(short, made):
@@ -303,10 +301,10 @@ def test_the_tally_hides_no_verdict(short, made):
     ]
     fixed = replace(found, first=replace(found.first, design=design(found.loaded.ablation)))
     assert tally([replace(fixed, judged=claims)]) == (
-        "Of 5 claims with an interval over seeds, 3 are reproduced, 1 is undecided and 1 is of "
-        "networks that had not learnt; 1 of them is exploratory. Of 2 claims on exact counts, 1 is "
-        "reproduced and 1 is not. 2 claims wait for runs. At a false discovery rate of 10 % "
-        "(Benjamini-Hochberg) 3 of 4 verdicts stand."
+        "3 of 5 claims are reproduced, 1 is undecided and 1 is of networks that had not learnt; "
+        "1 of them is exploratory. 2 more are exact counts: 1 is reproduced and 1 is not. "
+        "2 claims wait for runs. At a false discovery rate of 10 % (Benjamini-Hochberg) "
+        "3 of 4 verdicts stand."
     )
     changed = tally([replace(found, judged=claims)])
     assert "; 5 of them are exploratory." in changed

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from attnjax.cli.command import ExperimentFolder, Trust, count
+from attnjax.cli.command import ExperimentFolder, Trust, count, option
 from attnjax.cli.output import keep_compiled, out, say
 
 if TYPE_CHECKING:
     from attnjax.experiment.load import ExperimentFile
+
+Verbose = Annotated[bool, option("print the value of each seed and the source of each claim, too")]
 
 
 def report(
@@ -21,6 +23,7 @@ def report(
             most=1_000,
         ),
     ] = None,
+    verbose: Verbose = False,
     trust: Trust = False,
 ) -> None:
     """Make the table and report.html of finished runs again, and index.html over all of them."""
@@ -37,7 +40,7 @@ def report(
 
             for run in finished_runs(folder):
                 keep_attention(run, sentences, trust=trust)
-        summarized(folder, loaded, None, sentences)
+        summarized(folder, loaded, None, sentences, verbose=verbose)
     if runs not in folders:
         say(f"index: {write_index(runs)}")
 
@@ -47,6 +50,8 @@ def summarized(
     loaded: "ExperimentFile",
     command: Sequence[str] | None,
     sentences: int | None = None,
+    *,
+    verbose: bool = False,
 ) -> None:
     """Write summary.json into an experiment's folder, print the table, and write report.html."""
     from attnjax.reporting.page import write
@@ -59,6 +64,6 @@ def summarized(
     while results != (present := finished_runs(folder)):
         summary = summarize(folder, loaded, command)
         if results is None:  # whatever may happen to the page
-            out().print(table(summary))
+            out().print(table(summary, verbose=verbose))
         page, results = write(folder, summary, sentences), present
     say(f"report: {page}")

@@ -11,9 +11,14 @@ from attnjax.errors import UserError
 
 
 def results(
-    records: Annotated[Path, positional("RECORDS", "the folder of records")] = Path("records"),
+    records: Annotated[
+        Path | None,
+        positional("RECORDS", "the folder of records; default: records, or those of attnjax"),
+    ] = None,
     *,
-    page: Annotated[Path, option("the page to write", "FILE")] = Path("docs/results.md"),
+    page: Annotated[
+        Path | None, option("the page to write; default: results.md, in docs where it is", "FILE")
+    ] = None,
     readme: Annotated[
         Path | None, option("a page with marks for the numbers of verdicts", "FILE")
     ] = None,
@@ -25,12 +30,19 @@ def results(
     from attnjax.results import results_page
     from attnjax.results.records import of_shipped, read_records, recorded
     from attnjax.results.rerun import rerun_times
+    from attnjax.runs.catalog import shipped_records
 
+    if page is None:
+        page = Path("docs" if Path("docs").is_dir() else "", "results.md")
+    if records is None and not Path("records").is_dir():
+        folder, command = shipped_records(), "attnjax results"
+    else:
+        folder = records or Path("records")
+        command = f"attnjax results {folder}"
     for named in filter(None, (page, readme, reruns)):
         check_named(named)
     text = None if readme is None else _text(readme)
-    experiments = [recorded(*each) for each in of_shipped(read_records(records))]
-    command = f"attnjax results {records}"
+    experiments = [recorded(*each) for each in of_shipped(read_records(folder))]
     filled = None if text is None else results_page.in_readme(text, experiments)
     write_named(page, results_page.page(experiments, command))
     if readme is not None and filled is not None:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from attnjax.cli.chosen import ChosenExperiment, Seeds, Variants
 from attnjax.cli.command import RunsFolder, count, option
-from attnjax.cli.commands.report import summarized
+from attnjax.cli.commands.report import Verbose, summarized
 from attnjax.cli.output import keep_compiled, out, say
 from attnjax.cli.requeue import requeued
 from attnjax.console import PlainConsole, plain_table
@@ -51,6 +51,7 @@ def run(
             bare=5,
         ),
     ] = 0,
+    verbose: Verbose = False,
     runs: RunsFolder = Path("runs"),
 ) -> None:
     """Run an experiment, and resume interrupted runs."""
@@ -94,7 +95,8 @@ def run(
         failed = _trained(plan, looks)
         no_more_trainings()
     if finished_runs(folder):
-        summarized(folder, loaded, ["attnjax", "run", chosen.experiment, *chosen.changed])
+        command = ["attnjax", "run", chosen.experiment, *chosen.changed]
+        summarized(folder, loaded, command, verbose=verbose)
     if failed:
         raise UserError(
             f"failed: {', '.join(failed)}; {failures.FILE} in their folders says why, and the same "
