@@ -25,11 +25,25 @@ from attnjax.attention.attention import (
     Memory as Memory,
     Mixer as Mixer,
 )
+from attnjax.attention.bias import (
+    Bias as Bias,
+    Forgetting as Forgetting,
+    forgetting as forgetting,
+)
+from attnjax.attention.decay import (
+    Decay as Decay,
+    FeatureDecay as FeatureDecay,
+    HeadDecay as HeadDecay,
+    NoDecay as NoDecay,
+    SigmoidDecay as SigmoidDecay,
+    WordDecay as WordDecay,
+)
 from attnjax.attention.feature_map import (
     EluPlusOne as EluPlusOne,
     FeatureMap as FeatureMap,
     PositiveRandomFeatures as PositiveRandomFeatures,
 )
+from attnjax.attention.gate import Gate as Gate, OutputGate as OutputGate
 from attnjax.attention.hard_align import (
     Hard as Hard,
     HardMax as HardMax,
@@ -101,6 +115,11 @@ from attnjax.attention.position_score import (
     alibi_slopes as alibi_slopes,
     relative as relative,
     rotary as rotary,
+)
+from attnjax.attention.recurrent import (
+    DecayedState as DecayedState,
+    DeltaRule as DeltaRule,
+    RecurrentAttention as RecurrentAttention,
 )
 from attnjax.attention.score import (
     Additive as Additive,
