@@ -30,6 +30,11 @@ from attnjax.attention.bias import (
     Forgetting as Forgetting,
     forgetting as forgetting,
 )
+from attnjax.attention.bucketed_score import (
+    Bucketed as Bucketed,
+    distance_bucket as distance_bucket,
+)
+from attnjax.attention.capped_score import SoftCap as SoftCap, soft_cap as soft_cap
 from attnjax.attention.decay import (
     Decay as Decay,
     FeatureDecay as FeatureDecay,
@@ -38,6 +43,7 @@ from attnjax.attention.decay import (
     SigmoidDecay as SigmoidDecay,
     WordDecay as WordDecay,
 )
+from attnjax.attention.differential import DifferentialHeads as DifferentialHeads
 from attnjax.attention.feature_map import (
     EluPlusOne as EluPlusOne,
     FeatureMap as FeatureMap,
@@ -61,6 +67,7 @@ from attnjax.attention.kernel_score import (
     Triangular as Triangular,
 )
 from attnjax.attention.last_state import LastState as LastState
+from attnjax.attention.latent import LatentAttention as LatentAttention
 from attnjax.attention.linear import LinearAttention as LinearAttention
 from attnjax.attention.local_align import (
     LocalMonotonic as LocalMonotonic,
@@ -74,7 +81,9 @@ from attnjax.attention.mask import (
     DenseMask as DenseMask,
     ExcludeSelf as ExcludeSelf,
     Mask as Mask,
+    Or as Or,
     Padding as Padding,
+    Prefix as Prefix,
     Segments as Segments,
     Window as Window,
 )
@@ -120,6 +129,12 @@ from attnjax.attention.recurrent import (
     DecayedState as DecayedState,
     DeltaRule as DeltaRule,
     RecurrentAttention as RecurrentAttention,
+)
+from attnjax.attention.rotary_scaling import (
+    Interpolated as Interpolated,
+    LargerBase as LargerBase,
+    RotaryScaling as RotaryScaling,
+    Yarn as Yarn,
 )
 from attnjax.attention.score import (
     Additive as Additive,

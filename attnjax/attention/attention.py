@@ -170,7 +170,7 @@ class Attention(AttentionBase):
                 "the align Normalize wants a score that is a kernel, which is never negative "
                 f"(squared-exponential, boxcar, ...); got {type(self.score).__name__}"
             )
-        if self.mask is not None and any(rule.axes for rule in self.mask.rules()):
+        if self.mask is not None and any(rule.holds_arrays() for rule in self.mask.rules()):
             raise UserError(
                 "Attention.mask wants a rule without arrays, such as Window; got "
                 f"{type(self.mask).__name__}: pass it in the call"

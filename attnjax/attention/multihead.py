@@ -93,7 +93,7 @@ class MultiHead(AttentionBase):
         key = self._project(key, heads, self.key_width, "key")
         if self.query_key_norm is not None:
             key = self.key_norm(key)
-        value = self._project(value, heads, self.value_width, "value")
+        value = self._values(value, heads)
         if self._group == 1 and self.head.reads_inputs():
             prepare = vmap_heads(type(self.head).prepare, (-2, -2, None), -3)
             return prepare(self.head, key, value, inputs)
@@ -209,10 +209,17 @@ class MultiHead(AttentionBase):
         features = (heads, width or x.shape[-1] // self.heads)
         return Dense(features, 1, self.bias, UNIT_VARIANCE, name=name)(x)
 
+    def _values(self, value: Values, heads: int) -> jax.Array:
+        """Return the values of the heads of keys, [..., S, G, V]."""
+        return self._project(value, heads, self.value_width, "value")
+
+    def _combined(self, contexts: jax.Array) -> jax.Array:
+        """Return the contexts [..., T, any, V] of heads, normalized."""
+        return contexts if self.context_norm is None else self.merged_norm(contexts)
+
     def _merge(self, contexts: jax.Array, inputs: Queries) -> jax.Array:
         """[..., T, H, V] -> [..., T, D]."""
-        if self.context_norm is not None:
-            contexts = self.merged_norm(contexts)
+        contexts = self._combined(contexts)
         if self.gate is not None:
             contexts = self.output_gate(inputs, contexts)
         if self.heads_out:

@@ -18,8 +18,8 @@ do, T / C of them; all else is products of matrices. Within a chunk the delta ru
 are a linear system, lower triangular, whose inverse is a product of the same kind.
 
 Source: Sun et al. 2023, section 2.1 (one decay); Yang et al. 2024a, section 4 (a decay for each
-feature, chunks in log space); Dao and Gu 2024, section 6 (chunks); Yang et al. 2024b, section 3 (the
-delta rule in chunks); Yang et al. 2025, section 3 (both).
+feature, chunks in log space); Dao and Gu 2024, section 6 (chunks); Yang et al. 2024b, section 3
+(the delta rule in chunks); Yang et al. 2025, section 3 (both).
 """
 
 from functools import partial

@@ -12,7 +12,7 @@ from flax import linen as nn
 
 from attnjax.attention.attention import AttentionBase
 from attnjax.attention.decay import Decay, NoDecay, WordDecay
-from attnjax.attention.mask import Causal, MaskLike, Padding, Segments, as_mask, zero_hidden
+from attnjax.attention.mask import Causal, MaskLike, Padding, Segments, as_mask
 from attnjax.attention.position import Positions
 from attnjax.attention.recurrence import (
     State,
@@ -40,10 +40,10 @@ class RecurrentAttention(AttentionBase):
     search keeps the state alone. There are no weights: asking for the collection "attention" gives
     none. A row that may attend to nothing gives the context 0.
 
-    The masks are `Padding`, `Causal` and, with `Causal`, `Segments`. Words follow each other as they
-    stand in the row. Without `Causal` every query reads the state after the last word. If positions
-    are given and the row is not packed, or there are not as many queries as keys, the keys that a
-    query sees are written anew for each query.
+    The masks are `Padding`, `Causal` and, with `Causal`, `Segments`. Words follow each other as
+    they stand in the row. Without `Causal` every query reads the state after the last word. If
+    positions are given and the row is not packed, or there are not as many queries as keys, the
+    keys that a query sees are written anew for each query.
     """
 
     packs = True
@@ -150,7 +150,7 @@ class DecayedState(RecurrentAttention):
 
 
 class DeltaRule(RecurrentAttention):
-    """S_t = (I - b_t k_t k_t^T) diag(a_t) S_{t-1} + b_t k_t v_t^T, context[t] = S_t^T q_t / sqrt(K).
+    """S_t = (I - b_t k_t k_t^T) diag(a_t) S_{t-1} + b_t k_t v_t^T, context = S_t^T q_t / sqrt(K).
 
     b_t = `largest_strength` sigmoid(w . x_t) of the layer's input x_t. Queries and keys are divided
     by their norms: with b_t = 1 a word replaces the value that the state holds at its key, and with

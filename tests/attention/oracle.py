@@ -186,7 +186,10 @@ def forgetting(logits, log_gate, mask):
     """Lin et al. 2025, eq. 5: the weights of a softmax with the gates after each key as a bias."""
     biased = np.array(
         [
-            [z + sum(log_gate[r] for r in range(s + 1, len(row)) if m[r]) for s, z in enumerate(row)]
+            [
+                z + sum(log_gate[r] for r in range(s + 1, len(row)) if m[r])
+                for s, z in enumerate(row)
+            ]
             for row, m in zip(logits, mask, strict=True)
         ]
     )

@@ -100,7 +100,9 @@ def test_forgetting_equals_the_oracle_with_gradients(float64):
         return (context * direction).sum(), context
 
     (_, context), slopes = jax.jit(jax.value_and_grad(read, has_aux=True))(variables["params"])
-    allowed = np.tri(T, dtype=bool) & np.array([[True] * T, [True, False, True, True, False]])[:, None]
+    allowed = (
+        np.tri(T, dtype=bool) & np.array([[True] * T, [True, False, True, True, False]])[:, None]
+    )
 
     def expected_of(own):
         rows = []
@@ -124,7 +126,9 @@ def test_forgetting_equals_the_oracle_with_gradients(float64):
     expected = expected_of(own)
     np.testing.assert_allclose(context[seen], expected[seen], rtol=0, atol=1e-11)
     slope = oracle.gradient(
-        lambda gate: (expected_of({**own, "head": {"bias": {"gate": gate}}}) * direction)[seen].sum(),
+        lambda gate: (expected_of({**own, "head": {"bias": {"gate": gate}}}) * direction)[
+            seen
+        ].sum(),
         own["head"]["bias"]["gate"],
     )
     only_seen = np.asarray(slopes["head"]["bias"]["gate"]["kernel"])

@@ -1,4 +1,4 @@
-"""Attention as a recurrence: the oracle word by word, chunks, gates at their ends, who sees what."""
+"""Attention as a recurrence: the oracle, chunks, gates at their ends, who sees what."""
 
 from functools import partial
 from typing import Any
@@ -198,7 +198,8 @@ def test_heads_equal_the_equations_of_their_papers(head, float64):
     merged = 0
     for number in range(2):
         query, key, value = (
-            np.asarray(x) @ own[name]["kernel"][:, number] + own[name].get("bias", np.zeros(2))[number]
+            np.asarray(x) @ own[name]["kernel"][:, number]
+            + own[name].get("bias", np.zeros(2))[number]
             if "bias" in own[name]
             else np.asarray(x) @ own[name]["kernel"][:, number]
             for name in ("query", "key", "value")
