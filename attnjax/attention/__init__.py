@@ -8,6 +8,10 @@ Scores, aligns, pools and attentions are Linen modules over pure functions.
 `attnjax.attention.fused` has softmax attention without the weights.
 """
 
+from attnjax.attention.adaptive_temperature import (
+    AdaptiveTemperature as AdaptiveTemperature,
+    adaptive_softmax as adaptive_softmax,
+)
 from attnjax.attention.align import (
     Align as Align,
     AlignContext as AlignContext,
@@ -50,6 +54,7 @@ from attnjax.attention.feature_map import (
     PositiveRandomFeatures as PositiveRandomFeatures,
 )
 from attnjax.attention.gate import Gate as Gate, OutputGate as OutputGate
+from attnjax.attention.hard_alibi import HardAlibi as HardAlibi
 from attnjax.attention.hard_align import (
     Hard as Hard,
     HardMax as HardMax,
@@ -162,3 +167,4 @@ from attnjax.attention.sparse_align import (
     sparsemax as sparsemax,
     top_k as top_k,
 )
+from attnjax.attention.talking_heads import TalkingHeads as TalkingHeads

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from attnjax.attention import latent
+from attnjax.attention.adaptive_temperature import adaptive_softmax
 from attnjax.attention.attention import Attention
 from attnjax.attention.bucketed_score import Bucketed, distance_bucket
 from attnjax.attention.capped_score import SoftCap, soft_cap
 from attnjax.attention.differential import DifferentialHeads
+from attnjax.attention.hard_alibi import HardAlibi
 from attnjax.attention.kernel_score import Boxcar
 from attnjax.attention.latent import LatentAttention
 from attnjax.attention.mask import BlockRange, Causal, Padding, Prefix, Window
@@ -26,6 +28,7 @@ from attnjax.attention.rotary_scaling import (
     unscaled_rates,
 )
 from attnjax.attention.score import Dot
+from attnjax.attention.talking_heads import TalkingHeads
 from attnjax.errors import UserError
 from tests.attention import oracle
 
@@ -299,3 +302,62 @@ def test_a_union_hides_what_all_hide():
     assert not union.has_blocks()
     with pytest.raises(UserError, match="wants a rule without arrays"):
         initial(Attention(mask=union), jnp.zeros((1, 4, D)))
+
+
+def test_talking_heads_equal_their_equation_and_start_as_heads_alone(float64):
+    x = drawn()
+    module = MultiHead(head=Attention(align=TalkingHeads()), heads=H)
+    variables = initial(module, x)
+    plain = {"params": {k: v for k, v in variables["params"].items() if k != "head"}}
+    alone = called(MultiHead(heads=H), plain, x, mask=Causal())
+    np.testing.assert_allclose(called(module, variables, x, mask=Causal()), alone, atol=1e-12)
+    before, after = np.random.default_rng(1).normal(size=(2, H, H))
+    rows = {"logits_row": jnp.asarray(before), "weights_row": jnp.asarray(after)}
+    variables["params"]["head"]["align"] = rows
+    own = jax.tree.map(np.asarray, variables["params"])
+    context = called(module, variables, x, mask=Causal())
+    for sentence, got in zip(np.asarray(x), context, strict=True):
+        q, k, v = (
+            [sentence @ own[name]["kernel"][:, h] for h in range(H)]
+            for name in ("query", "key", "value")
+        )
+        logits = np.array([oracle.scaled_dot(q[h], k[h]) for h in range(H)])
+        logits = np.einsum("gh,hts->gts", before, logits)
+        weights = np.array([oracle.softmax(one, CAUSAL) for one in logits])
+        weights = np.einsum("gh,hts->gts", after, weights)
+        expected = sum(weights[h] @ v[h] @ own["out"]["kernel"][h] for h in range(H))
+        np.testing.assert_allclose(got, expected, rtol=0, atol=1e-11)
+
+
+def test_a_head_of_hard_alibi_sees_its_nearest_words(float64):
+    x = drawn()
+    module = MultiHead(head=Attention(align=HardAlibi(unbounded=1)), heads=4)
+    variables = initial(module, x)
+    _, sown = module.apply(variables, x, mask=Causal(), deterministic=True, mutable=["attention"])
+    (weights,) = sown["attention"]["head"]["weights"]
+    back = np.subtract.outer(np.arange(T), np.arange(T))
+    for head, most in enumerate((0, 1, 2, T)):
+        seen = (back >= 0) & (back <= most)
+        assert ((np.asarray(weights[0, head]) > 0) == seen).all()
+    np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-12)
+
+
+def test_an_adaptive_temperature_follows_its_polynomial(float64):
+    random = np.random.default_rng(0)
+    logits = random.normal(size=(1, 3, 64)) * np.array([30.0, 1.0, 0.3])[:, None]
+    mask = random.random((1, 3, 64)) < 0.8
+    weights = adaptive_softmax(jnp.asarray(logits), jnp.asarray(mask))
+    thetas = []
+    for row, allowed, got in zip(logits[0], mask[0], weights[0], strict=True):
+        plain = oracle.softmax(row[None], allowed[None])[0]
+        entropy = -sum(p * np.log(p) for p in plain if p > 0)
+        theta = (
+            -0.037 * entropy**4 + 0.481 * entropy**3 - 2.3 * entropy**2 + 4.917 * entropy - 1.791
+        )
+        theta = max(theta, 1) if entropy > 0.5 else 1
+        thetas.append(theta)
+        np.testing.assert_allclose(
+            got, oracle.softmax(theta * row[None], allowed[None])[0], atol=1e-12
+        )
+    assert thetas[0] == 1
+    assert min(thetas[1:]) > 1
