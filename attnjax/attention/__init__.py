@@ -8,6 +8,10 @@ Scores, aligns, pools and attentions are Linen modules over pure functions.
 `attnjax.attention.fused` has softmax attention without the weights.
 """
 
+from attnjax.attention.adaptive_temperature import (
+    AdaptiveTemperature as AdaptiveTemperature,
+    adaptive_softmax as adaptive_softmax,
+)
 from attnjax.attention.align import (
     Align as Align,
     AlignContext as AlignContext,
@@ -25,11 +29,32 @@ from attnjax.attention.attention import (
     Memory as Memory,
     Mixer as Mixer,
 )
+from attnjax.attention.bias import (
+    Bias as Bias,
+    Forgetting as Forgetting,
+    forgetting as forgetting,
+)
+from attnjax.attention.bucketed_score import (
+    Bucketed as Bucketed,
+    distance_bucket as distance_bucket,
+)
+from attnjax.attention.capped_score import SoftCap as SoftCap, soft_cap as soft_cap
+from attnjax.attention.decay import (
+    Decay as Decay,
+    FeatureDecay as FeatureDecay,
+    HeadDecay as HeadDecay,
+    NoDecay as NoDecay,
+    SigmoidDecay as SigmoidDecay,
+    WordDecay as WordDecay,
+)
+from attnjax.attention.differential import DifferentialHeads as DifferentialHeads
 from attnjax.attention.feature_map import (
     EluPlusOne as EluPlusOne,
     FeatureMap as FeatureMap,
     PositiveRandomFeatures as PositiveRandomFeatures,
 )
+from attnjax.attention.gate import Gate as Gate, OutputGate as OutputGate
+from attnjax.attention.hard_alibi import HardAlibi as HardAlibi
 from attnjax.attention.hard_align import (
     Hard as Hard,
     HardMax as HardMax,
@@ -47,6 +72,7 @@ from attnjax.attention.kernel_score import (
     Triangular as Triangular,
 )
 from attnjax.attention.last_state import LastState as LastState
+from attnjax.attention.latent import LatentAttention as LatentAttention
 from attnjax.attention.linear import LinearAttention as LinearAttention
 from attnjax.attention.local_align import (
     LocalMonotonic as LocalMonotonic,
@@ -60,7 +86,9 @@ from attnjax.attention.mask import (
     DenseMask as DenseMask,
     ExcludeSelf as ExcludeSelf,
     Mask as Mask,
+    Or as Or,
     Padding as Padding,
+    Prefix as Prefix,
     Segments as Segments,
     Window as Window,
 )
@@ -102,6 +130,17 @@ from attnjax.attention.position_score import (
     relative as relative,
     rotary as rotary,
 )
+from attnjax.attention.recurrent import (
+    DecayedState as DecayedState,
+    DeltaRule as DeltaRule,
+    RecurrentAttention as RecurrentAttention,
+)
+from attnjax.attention.rotary_scaling import (
+    Interpolated as Interpolated,
+    LargerBase as LargerBase,
+    RotaryScaling as RotaryScaling,
+    Yarn as Yarn,
+)
 from attnjax.attention.score import (
     Additive as Additive,
     Dot as Dot,
@@ -128,3 +167,4 @@ from attnjax.attention.sparse_align import (
     sparsemax as sparsemax,
     top_k as top_k,
 )
+from attnjax.attention.talking_heads import TalkingHeads as TalkingHeads

@@ -9,6 +9,7 @@ from flax import linen as nn
 from jaxtyping import Array, Float
 
 from attnjax.attention.align import Align, AlignContext, Normalize, Softmax
+from attnjax.attention.bias import Bias
 from attnjax.attention.fused import dispatch
 from attnjax.attention.fused.dispatch import Implementation
 from attnjax.attention.fused.inputs import Inputs, RunKernel
@@ -67,6 +68,15 @@ class AttentionBase(Expectations, Mixer):
         dropout and sampling.
         """
 
+    @nn.nowrap
+    def reads_inputs(self) -> bool:
+        """Whether `prepare` takes `inputs`, what the layer projects keys and values from.
+
+        If so, its signature is prepare(key, value, inputs=None) with inputs [..., S, D]; None: the
+        keys, which nobody has projected. `MultiHead` gives every head the layer's own.
+        """
+        return False
+
     def start(self, memory: Any) -> Any | None:
         """Return the state of causal self-attention before the first key, or None if it has none.
 
@@ -111,10 +121,11 @@ class AttentionBase(Expectations, Mixer):
 
 
 class Memory(NamedTuple):
-    """Prepared keys [..., S, any] and the values [..., S, V]."""
+    """Prepared keys [..., S, any], the values [..., S, V], and what a bias has of each key."""
 
     key: jax.Array
     value: jax.Array
+    bias: Any = None
 
 
 class Attention(AttentionBase):
@@ -125,10 +136,11 @@ class Attention(AttentionBase):
 
     The [T, S] weights are computed if the "attention" collection is requested or the configuration
     needs them: a score that is no dot product, an align that is no softmax, a pool that is no
-    weighted sum, dropout while training. Otherwise a fused kernel is used above a
+    weighted sum, a bias, dropout while training. Otherwise a fused kernel is used above a
     platform-dependent length; results are the same.
 
     Attributes:
+        bias: is added to the logits; None: nothing is.
         mask: joined to the mask of every call: a rule without arrays, such as `Window`.
         dropout: the rate of weights set to 0 while training, after they are sown.
         implementation: see `attnjax.attention.fused.dispatch`. cudnn and splash are for training;
@@ -149,6 +161,9 @@ class Attention(AttentionBase):
     mask: Mask | None = None
     dropout: DropoutRate = 0.0
     implementation: Implementation = "auto"
+    bias: Bias | None = None
+
+    younger_fields = ("bias",)
 
     def setup(self) -> None:
         if isinstance(self.align, Normalize) and not isinstance(self.score, Kernel):
@@ -156,14 +171,19 @@ class Attention(AttentionBase):
                 "the align Normalize wants a score that is a kernel, which is never negative "
                 f"(squared-exponential, boxcar, ...); got {type(self.score).__name__}"
             )
-        if self.mask is not None and any(rule.axes for rule in self.mask.rules()):
+        if self.mask is not None and any(rule.holds_arrays() for rule in self.mask.rules()):
             raise UserError(
                 "Attention.mask wants a rule without arrays, such as Window; got "
                 f"{type(self.mask).__name__}: pass it in the call"
             )
 
-    def prepare(self, key: Keys, value: Values) -> Memory:
-        return Memory(self.score.prepare(key), value)
+    @nn.nowrap
+    def reads_inputs(self) -> bool:
+        return self.bias is not None
+
+    def prepare(self, key: Keys, value: Values, inputs: jax.Array | None = None) -> Memory:
+        bias = None if self.bias is None else self.bias.prepare(key if inputs is None else inputs)
+        return Memory(self.score.prepare(key), value, bias)
 
     @nn.compact
     def attend(
@@ -176,7 +196,7 @@ class Attention(AttentionBase):
         deterministic: bool,
     ) -> Contexts:
         mask = join(self.mask, as_mask(mask, query))
-        key, value = (zero_hidden(mask, x) for x in memory)
+        key, value = (zero_hidden(mask, x) for x in (memory.key, memory.value))
         length = min(query.shape[-2], value.shape[-2])
         given, positions = positions, positions.filled(query, value)
         if kernel := self.kernel(length, mask, deterministic=deterministic):
@@ -184,6 +204,8 @@ class Attention(AttentionBase):
             return kernel(Inputs(value=value, mask=mask, positions=given, **product._asdict()))
         logits = self.score(query, key, positions)
         allowed = allowed_pairs(mask, positions, logits.shape)
+        if self.bias is not None:
+            logits = logits + self.bias(memory.bias, allowed, logits.shape)
         weights = self.align(logits, allowed, AlignContext(query, positions))
         sow(self, "attention", "logits", logits)
         sow(self, "attention", "weights", weights)
@@ -206,6 +228,8 @@ class Attention(AttentionBase):
         for kind, part in (("score", self.score), ("align", self.align), ("pool", self.pool)):
             if not part.is_fusible():
                 return f"the {kind} {part.in_words()}"
+        if self.bias is not None:
+            return f"the bias {type(self.bias).__name__}"
         return "dropout of weights" if self.dropout and not deterministic else None
 
     @nn.nowrap

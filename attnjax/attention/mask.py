@@ -1,4 +1,6 @@
-"""Masks: which query may attend to which key, as rules on positions and segments, joined by `&`.
+"""Masks: which query may attend to which key, as rules on positions and segments.
+
+Rules are joined by `&` and `|`.
 
 A mask is a frozen pytree, not an array. Only this file builds a [T, S] array of booleans, which at
 length 65,536 would take 4 GiB. A fused kernel reads tiles, blocks of queries against blocks of
@@ -9,15 +11,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from operator import and_
-from typing import ClassVar, NamedTuple, Self
+from operator import and_, or_
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
 
 from attnjax.attention.position import AnyArray, Positions, distance
 from attnjax.attention.traits import Expectations
-from attnjax.config.constraints import NonNegativeInt
+from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.errors import UserError
 
 
@@ -85,6 +87,10 @@ class Mask(Expectations, ABC):
         """Return whether every rule has the method `block`, which a fused kernel calls."""
         return all(type(rule).block is not Mask.block for rule in self.rules())
 
+    def holds_arrays(self) -> bool:
+        """Whether the rule says something of particular examples."""
+        return bool(self.axes)
+
     def seen_keys(self) -> jax.Array | None:
         """Return booleans [..., S], False for keys that the rule's arrays hide from every query.
 
@@ -112,6 +118,10 @@ class Mask(Expectations, ABC):
     def __and__(self, other: "Mask") -> "Mask":
         """Allow what both allow."""
         return And((self, other))
+
+    def __or__(self, other: "Mask") -> "Mask":
+        """Allow what either allows."""
+        return Or((self, other))
 
 
 type MaskLike = Mask | jax.Array | None
@@ -182,6 +192,57 @@ class And(Mask):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
+class Or(Mask):
+    """What at least one of several masks allows; at least one is given."""
+
+    alternatives: tuple[Mask, ...]
+
+    def dense(self, positions: Positions) -> jax.Array:
+        return reduce(or_, (rule.dense(positions) for rule in self.alternatives))
+
+    def block(self, query: BlockRange, key: BlockRange) -> Tiles:
+        """Return a table in which a tile is whole only if it is whole for a single alternative."""
+        tables = [_of_all(rule.rules(), query, key) for rule in self.alternatives]
+        return Tiles(
+            reduce(or_, (tiles.any for tiles in tables)),
+            reduce(or_, (tiles.all for tiles in tables)),
+        )
+
+    def has_blocks(self) -> bool:
+        return not self.holds_arrays() and all(rule.has_blocks() for rule in self.alternatives)
+
+    def holds_arrays(self) -> bool:
+        return any(single.holds_arrays() for rule in self.alternatives for single in rule.rules())
+
+    def seen_keys(self) -> jax.Array | None:
+        seen = [_seen_by_all(rule.rules()) for rule in self.alternatives]
+        arrays = [array for array in seen if array is not None]
+        return reduce(or_, arrays) if len(arrays) == len(seen) else None
+
+    def map_arrays(self, function: Callable[[jax.Array, tuple[str, ...]], jax.Array]) -> "Or":
+        alternatives = (
+            And(tuple(single.map_arrays(function) for single in rule.rules()))
+            for rule in self.alternatives
+        )
+        return Or(tuple(alternatives))
+
+
+def _of_all(rules: tuple[Mask, ...], query: BlockRange, key: BlockRange) -> Tiles:
+    """Return the tiles of a conjunction."""
+    tables = [rule.block(query, key) for rule in rules]
+    return Tiles(
+        reduce(and_, (tiles.any for tiles in tables)), reduce(and_, (tiles.all for tiles in tables))
+    )
+
+
+def _seen_by_all(rules: tuple[Mask, ...]) -> jax.Array | None:
+    """Return the keys that no array of a conjunction hides; None: it hides none."""
+    seen = [array for rule in rules if (array := rule.seen_keys()) is not None]
+    return reduce(and_, seen) if seen else None
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
 class Padding(Mask):
     """Real keys only, no padding: `present` are booleans [..., S], True = a real key."""
 
@@ -242,6 +303,32 @@ class Window(Mask):
         reached = (key.highest >= query.lowest - before) & (key.lowest <= query.highest + after)
         whole = (key.lowest >= query.highest - before) & (key.highest <= query.lowest + after)
         return Tiles(reached, whole)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Prefix(Mask):
+    """Only the first words: position < length, of keys or of queries.
+
+    With `|` it lets all words see the first ones, `Window(8, 8) | Prefix(2)`, and these see all,
+    `... | Prefix(2, of="query")`: the global words of Beltagy et al. 2020, section 3.1, here with
+    the projections of all others.
+    """
+
+    uses_absolute_positions = True
+
+    length: PositiveInt = field(default=1, metadata={"static": True})
+    of: Literal["key", "query"] = field(default="key", metadata={"static": True})
+
+    def dense(self, positions: Positions) -> jax.Array:
+        if self.of == "key":
+            return positions.key[..., None, :] < self.length
+        return positions.query[..., :, None] < self.length
+
+    def block(self, query: BlockRange, key: BlockRange) -> Tiles:
+        """Tiles beyond the prefix are empty."""
+        numbers = key.columns() if self.of == "key" else query.rows()
+        return Tiles(numbers.lowest < self.length, numbers.highest < self.length)
 
 
 @jax.tree_util.register_dataclass

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.attention import Attention, AttentionBase
+from attnjax.attention.gate import Gate
 from attnjax.attention.mask import Mask, MaskLike, as_mask, join
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
@@ -41,6 +42,10 @@ class MultiHead(AttentionBase):
         bias: whether the four linear maps add a bias, as in BERT; the paper has none.
         query_key_norm: normalizes the K features of each head's queries and keys, before positions
             are added or turned; all heads share its gains. None: they are as projected.
+        context_norm: normalizes the V features of each head's context; all heads share its gains.
+            None: they are as the head gives them.
+        gate: multiplies the contexts, once normalized, by numbers computed from the layer's input
+            at the query's word, before W; None: nothing does.
         heads_out: the numbers, from 0, of heads that are taken out, before training or after it:
             their contexts become 0. The parameters stay the same.
 
@@ -64,8 +69,10 @@ class MultiHead(AttentionBase):
     bias: bool = False
     heads_out: tuple[NonNegativeInt, ...] = ()
     query_key_norm: VectorNorm | None = None
+    context_norm: VectorNorm | None = None
+    gate: Gate | None = None
 
-    younger_fields = ("query_key_norm",)
+    younger_fields = ("query_key_norm", "context_norm", "gate")
 
     def setup(self) -> None:
         if self.heads % (self.key_heads or 1):
@@ -75,17 +82,29 @@ class MultiHead(AttentionBase):
         if self.query_key_norm is not None:
             self.query_norm = clone_template(self.query_key_norm)
             self.key_norm = clone_template(self.query_key_norm)
+        if self.context_norm is not None:
+            self.merged_norm = clone_template(self.context_norm)
+        if self.gate is not None:
+            self.output_gate = clone_template(self.gate)
 
     @nn.compact
     def prepare(self, key: Keys, value: Values) -> Any:
         """Return the memory of G heads, with [..., G, S, any] leaves."""
-        heads = self.key_heads or self.heads
+        heads, inputs = self.key_heads or self.heads, key
         key = self._project(key, heads, self.key_width, "key")
         if self.query_key_norm is not None:
             key = self.key_norm(key)
-        value = self._project(value, heads, self.value_width, "value")
+        value = self._values(value, heads)
+        if self._group == 1 and self.head.reads_inputs():
+            prepare = vmap_heads(type(self.head).prepare, (-2, -2, None), -3)
+            return prepare(self.head, key, value, inputs)
         if self._group == 1:
             return vmap_heads(type(self.head).prepare, (-2, -2), -3)(self.head, key, value)
+        if self.head.reads_inputs():
+            raise UserError(
+                "key_heads wants heads that can share their keys; this one computes numbers of "
+                "its own from the layer's input: leave key_heads out"
+            )
         # a head with parameters for its keys cannot share them: each head's would differ
         before = jax.tree.structure(self.head.variables.get(PARAMETERS, {}))
         memory = self.head.prepare(jnp.swapaxes(key, -2, -3), jnp.swapaxes(value, -2, -3))
@@ -107,7 +126,7 @@ class MultiHead(AttentionBase):
         projected = self._project_queries(query)
         lifted = vmap_heads(type(self.head).step, (-2, -3, -3), (-2, -3))
         contexts, state = lifted(self.head, projected, self._copy_groups(memory), state)
-        return self._merge(contexts, query.shape[-1]), state
+        return self._merge(contexts, query), state
 
     @nn.compact
     def attend(
@@ -130,7 +149,7 @@ class MultiHead(AttentionBase):
         else:
             lifted = vmap_heads(attend, (-2, -3, None, None), -2)
             contexts = lifted(self.head, projected, self._copy_groups(memory), mask, positions)
-        return self._merge(contexts, query.shape[-1])
+        return self._merge(contexts, query)
 
     def _are_one_axis(
         self, query: Queries, memory: Any, mask: Mask, *, deterministic: bool
@@ -191,8 +210,19 @@ class MultiHead(AttentionBase):
         features = (heads, width or x.shape[-1] // self.heads)
         return Dense(features, 1, self.bias, UNIT_VARIANCE, name=name)(x)
 
-    def _merge(self, contexts: jax.Array, width: int) -> jax.Array:
-        """Merge the heads' contexts: [..., T, H, V] -> [..., T, width]."""
+    def _values(self, value: Values, heads: int) -> jax.Array:
+        """Return the values of the heads of keys, [..., S, G, V]."""
+        return self._project(value, heads, self.value_width, "value")
+
+    def _combined(self, contexts: jax.Array) -> jax.Array:
+        """Return the contexts [..., T, any, V] of heads, normalized."""
+        return contexts if self.context_norm is None else self.merged_norm(contexts)
+
+    def _merge(self, contexts: jax.Array, inputs: Queries) -> jax.Array:
+        """Merge the contexts of heads: [..., T, H, V] -> [..., T, D]."""
+        contexts = self._combined(contexts)
+        if self.gate is not None:
+            contexts = self.output_gate(inputs, contexts)
         if self.heads_out:
             contexts = contexts.at[..., jnp.array(self.heads_out), :].set(0)
-        return Dense((width,), 2, self.bias, UNIT_VARIANCE, name="out")(contexts)
+        return Dense((inputs.shape[-1],), 2, self.bias, UNIT_VARIANCE, name="out")(contexts)

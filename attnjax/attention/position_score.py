@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 
 from attnjax.attention.kernel_score import Kernel
 from attnjax.attention.position import Positions, clipped_distance, distance
+from attnjax.attention.rotary_scaling import RotaryScaling, unscaled_rates
 from attnjax.attention.score import DotProduct, ScaledDot, Score, dot
 from attnjax.attention.shapes import Keys, Logits, Queries
 from attnjax.config.constraints import PositiveFloat, PositiveInt
@@ -25,13 +26,17 @@ from attnjax.nn.dtypes import wide
 
 
 def rotary(
-    x: Float[Array, "*B T K"], position: jax.Array, base: float = 10_000.0
+    x: Float[Array, "*B T K"],
+    position: jax.Array,
+    base: float = 10_000.0,
+    scaling: RotaryScaling | None = None,
 ) -> Float[Array, "*B T K"]:
     """Rotate each pair of features (2i, 2i + 1) by the angle position base^(-2i/K).
 
     The dot product of two vectors that are rotated so depends on the distance of their positions
     only, and the norm of a vector stays as it is. Queries or keys keep their dtype; angles are
-    computed in float32 or wider. The larger the base, the slower the last pairs rotate.
+    computed in float32 or wider. The larger the base, the slower the last pairs rotate. A scaling
+    has other rates in the place of base^(-2i/K).
 
     Raises:
         UserError: K is odd.
@@ -42,7 +47,7 @@ def rotary(
     if width % 2:
         raise UserError(f"rotary positions want an even width of queries and keys; got {width}")
     dtype = wide(x)
-    rate = base ** (-np.arange(0, width, 2) / width)
+    rate = unscaled_rates(width, base) if scaling is None else scaling.rates(width, base)
     # not by a product of matrices, whose operands a TPU would round
     angle = jnp.multiply.outer(jnp.asarray(position).astype(dtype), rate.astype(dtype))
     pairs = x.astype(dtype).reshape(*x.shape[:-1], -1, 2)
@@ -129,10 +134,16 @@ class Rotary(AroundDotProduct, fusible=True):
     rotated, as in Qwen3 and OLMo 2. After the rotation a learned gain of each feature would make
     the logits depend on the positions themselves.
 
+    Attributes:
+        scaling: for texts longer than those of training: other angles, and a factor of the logits.
+
     Source: Su et al. 2021, section 3.2.
     """
 
     base: PositiveFloat = 10_000.0
+    scaling: RotaryScaling | None = None
+
+    younger_fields = ("scaling",)
 
     def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         return self.as_dot_product(query, key, positions).logits(positions)
@@ -142,10 +153,11 @@ class Rotary(AroundDotProduct, fusible=True):
 
     def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
         product = self.score.as_dot_product(query, key, positions)
-        return product._replace(
-            query=rotary(product.query, positions.query, self.base),
-            key=rotary(product.key, positions.key, self.base),
+        turned = product._replace(
+            query=rotary(product.query, positions.query, self.base, self.scaling),
+            key=rotary(product.key, positions.key, self.base, self.scaling),
         )
+        return turned if self.scaling is None else turned.times(self.scaling.temperature())
 
 
 class Alibi(PositionScore):

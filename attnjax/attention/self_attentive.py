@@ -66,7 +66,7 @@ class SelfAttentive(AttentionBase):
         deterministic: bool,
     ) -> Contexts:
         mask = as_mask(mask, query)
-        memory = Memory(*(zero_hidden(mask, x) for x in memory))
+        memory = Memory(*(zero_hidden(mask, x) for x in (memory.key, memory.value)))
         (*leading, steps, width), length = query.shape, memory.value.shape[-2]
         shape = (*leading, self.hops, steps, length)
         logits = jnp.broadcast_to(jnp.swapaxes(memory.key, -1, -2)[..., None, :], shape)

@@ -24,12 +24,19 @@ from attnjax.models.packed_rows import row_masks, sentence_starts, words_before
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.models.shapes import Embedded, Features, NextWord, Source, Step, Text, Words
 from attnjax.models.sown_attention import Attentions, layer_attentions, pairs
-from attnjax.models.transformer_layers import DecoderLayer, PreNorm, Residual, step_layers
+from attnjax.models.transformer_layers import (
+    DecoderLayer,
+    Interleaved,
+    PreNorm,
+    Residual,
+    stacked,
+    step_layers,
+)
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.embedding import lookup
 from attnjax.nn.initializers import GPTInit, Initializer
 from attnjax.nn.length_limit import MaxLength
-from attnjax.nn.lift import clone_template, inherit
+from attnjax.nn.lift import clone_template
 
 
 def gpt_layer() -> DecoderLayer:
@@ -58,6 +65,7 @@ class LanguageModel(SequenceModel, PackingModel):
 
     Attributes:
         width: D, of embeddings and layers.
+        interleaved: another kind of layer between those that are `layer`; None: there is none.
         input_scale: what embeddings are multiplied by in the input: 1 as in GPT, or sqrt(D) as in
             Vaswani et al. 2017, section 3.4.
 
@@ -72,12 +80,16 @@ class LanguageModel(SequenceModel, PackingModel):
     dropout: DropoutRate = 0.1
     input_scale: Literal["one", "sqrt_width"] = "one"
     initializer: Initializer | None = field(default_factory=GPTInit)
+    interleaved: Interleaved | None = None
+
+    younger_fields = ("interleaved",)
 
     one_vocabulary = True
 
     @nn.nowrap
     def with_vocabularies(self, source: int | None, target: int | None) -> Self:
-        if self.layer.cross_attention is not None:
+        layers = (self.layer, *([self.interleaved.layer] if self.interleaved else []))
+        if any(getattr(layer, "cross_attention", None) is not None for layer in layers):
             raise UserError(
                 "a LanguageModel has no other text to attend to: model.layer.cross_attention:none"
             )
@@ -121,7 +133,7 @@ class LanguageModel(SequenceModel, PackingModel):
         normal = nn.initializers.normal(self.width**-0.5)
         self.embedding = self.param("embedding", normal, (self.vocabulary, self.width))
         shared = {"residual": self.residual, "dropout": self.dropout}
-        self.layers = [inherit(self.layer, **shared) for _ in range(self.num_layers)]
+        self.layers = stacked(self.layer, self.interleaved, self.num_layers, **shared)
         self.last_residual = clone_template(self.residual)
         self.position_encoding = clone_template(self.position)
         self.drop = Dropout(self.dropout)

@@ -23,14 +23,16 @@ from attnjax.models.sown_attention import Attentions, layer_attentions, pairs, q
 from attnjax.models.transformer_layers import (
     DecoderLayer,
     EncoderLayer,
+    Interleaved,
     PostNorm,
     Residual,
+    stacked,
     step_layers,
 )
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.embedding import lookup
 from attnjax.nn.length_limit import MaxLength, smallest_limit
-from attnjax.nn.lift import clone_template, inherit
+from attnjax.nn.lift import clone_template
 
 
 class Transformer(SequenceModel, PackingModel):
@@ -44,6 +46,9 @@ class Transformer(SequenceModel, PackingModel):
             (section 3.4). "tied": two, as target words and output have one (Press and Wolf 2017).
             "separate": three. The logits are the decoder's states times the output's table.
         width: D, of embeddings and layers.
+        encoder_interleaved: another kind of layer between those that are `encoder_layer`; None:
+            there is none.
+        decoder_interleaved: likewise, between those that are `decoder_layer`.
         num_encoder_layers: 0: the decoder attends to embeddings.
 
     Source: Vaswani et al. 2017, Figure 1.
@@ -59,6 +64,10 @@ class Transformer(SequenceModel, PackingModel):
     position: Position = field(default_factory=Sinusoidal)
     residual: Residual = field(default_factory=PostNorm)
     dropout: DropoutRate = 0.1
+    encoder_interleaved: Interleaved | None = None
+    decoder_interleaved: Interleaved | None = None
+
+    younger_fields = ("encoder_interleaved", "decoder_interleaved")
 
     @property
     def one_vocabulary(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -67,11 +76,19 @@ class Transformer(SequenceModel, PackingModel):
     @nn.nowrap
     def max_length(self, side: Side) -> MaxLength | None:
         """Return the smallest limit: of positions on both sides, of an attention on its keys'."""
-        source = {
+        decoders: dict[str, Any] = {"model.decoder_layer": self.decoder_layer}
+        if self.decoder_interleaved is not None:
+            decoders["model.decoder_interleaved.layer"] = self.decoder_interleaved.layer
+        source: dict[str, Any] = {
             "model.encoder_layer": self.encoder_layer,
-            "model.decoder_layer.cross_attention": self.decoder_layer.cross_attention,
+            "model.encoder_interleaved": self.encoder_interleaved,
+            **{
+                f"{path}.cross_attention": layer.cross_attention for path, layer in decoders.items()
+            },
         }
-        target = {"model.decoder_layer.self_attention": self.decoder_layer.self_attention}
+        target = {
+            f"{path}.self_attention": layer.self_attention for path, layer in decoders.items()
+        }
         keys = source if side == "source" else target
         return smallest_limit({"model.position": self.position, **keys})
 
@@ -101,12 +118,12 @@ class Transformer(SequenceModel, PackingModel):
         if self.embeddings == "separate":
             self.output_embedding = self.param("output_embedding", normal, target)
         shared = {"residual": self.residual, "dropout": self.dropout}
-        self.encoder_layers = [
-            inherit(self.encoder_layer, **shared) for _ in range(self.num_encoder_layers)
-        ]
-        self.decoder_layers = [
-            inherit(self.decoder_layer, **shared) for _ in range(self.num_decoder_layers)
-        ]
+        self.encoder_layers = stacked(
+            self.encoder_layer, self.encoder_interleaved, self.num_encoder_layers, **shared
+        )
+        self.decoder_layers = stacked(
+            self.decoder_layer, self.decoder_interleaved, self.num_decoder_layers, **shared
+        )
         self.encoder_residual = clone_template(self.residual)
         self.decoder_residual = clone_template(self.residual)
         # One set of learned positions for source and target, whatever the embeddings.

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial, wraps
 from typing import Any, cast
 
@@ -13,7 +13,8 @@ from attnjax.attention.attention import AttentionBase, Mixer
 from attnjax.attention.mask import Causal, Mask, Padding, join
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
-from attnjax.config.constraints import DropoutRate
+from attnjax.config.constraints import DropoutRate, PositiveInt
+from attnjax.errors import UserError
 from attnjax.models.beam_cache import (
     BeamCache,
     BeamState,
@@ -26,7 +27,7 @@ from attnjax.models.beam_cache import (
 from attnjax.models.feed_forward import FeedForward, FeedForwardBase
 from attnjax.models.shapes import Embedded, Present, Step
 from attnjax.nn.dropout import Dropout
-from attnjax.nn.lift import clone_template, inherited, rematerialize
+from attnjax.nn.lift import clone_template, inherit, inherited, rematerialize
 from attnjax.nn.norm import Counted, LayerNorm, Norm, Vectors
 from attnjax.nn.remat import Remat
 
@@ -230,6 +231,39 @@ class DecoderLayer(TransformerLayer):
         positions = Positions(beams.positions.query)
         across = self._across(source, source_mask, positions, deterministic=True)
         return self._finish(x, change, *across, deterministic=True), past
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interleaved:
+    """Another kind of layer between those of a stack: every `period`-th from below is this one.
+
+    Three layers with a linear attention and one with softmax, five with a window and one without,
+    three with positions and one without: periods of 4, 6 and 4.
+    """
+
+    layer: EncoderLayer | DecoderLayer
+    period: PositiveInt = 4
+
+
+def stacked(
+    layer: Any, interleaved: Interleaved | None, number: int, *, residual: Residual, dropout: float
+) -> list[Any]:
+    """Return the layers of a stack, from below.
+
+    Raises:
+        UserError: the interleaved layer is of another kind, such as an encoder's in a decoder.
+    """
+    if interleaved is not None and type(interleaved.layer) is not type(layer):
+        raise UserError(
+            f"a layer between others wants to be a {type(layer).__name__}, as they are; got "
+            f"{type(interleaved.layer).__name__}"
+        )
+    layers = []
+    for place in range(1, number + 1):
+        other = interleaved is not None and place % interleaved.period == 0
+        kind = interleaved.layer if other else layer
+        layers.append(inherit(kind, residual=residual, dropout=dropout))
+    return layers
 
 
 def step_layers(

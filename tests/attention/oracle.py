@@ -167,3 +167,30 @@ def gradient(function: Callable[[Any], Any], tree: Any) -> Any:
             others = [*leaves[:number], moved, *leaves[number + 1 :]]
             slopes[number][place] = function(jax.tree.unflatten(structure, others)).imag / 1e-30
     return jax.tree.unflatten(structure, slopes)
+
+
+def recurrence(query, key, value, log_decay, strength, *, delta_rule, start=None):
+    """One sentence, word by word: D = a_t S, S = D + k u^T with u = b (v - D^T k), or u = b v."""
+    numbers = np.result_type(query, key, value, log_decay, strength)
+    state = np.zeros((key.shape[-1], value.shape[-1]), numbers) if start is None else start
+    contexts = []
+    for q, k, v, d, b in zip(query, key, value, log_decay, strength, strict=True):
+        decayed = np.exp(np.broadcast_to(d, k.shape))[:, None] * state
+        missing = v - decayed.T @ k if delta_rule else v
+        state = decayed + b * np.outer(k, missing)
+        contexts.append(state.T @ q)
+    return np.array(contexts)
+
+
+def forgetting(logits, log_gate, mask):
+    """Lin et al. 2025, eq. 5: the weights of a softmax with the gates after each key as a bias."""
+    biased = np.array(
+        [
+            [
+                z + sum(log_gate[r] for r in range(s + 1, len(row)) if m[r])
+                for s, z in enumerate(row)
+            ]
+            for row, m in zip(logits, mask, strict=True)
+        ]
+    )
+    return softmax(biased, mask)

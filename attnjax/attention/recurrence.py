@@ -1,0 +1,217 @@
+"""Recurrences with decay, with or without a delta rule: the definition, and the same in chunks.
+
+    D_t = diag(a_t) S_{t-1}                    the state before a word, decayed
+    S_t = D_t + k_t u_t^T                      and with the word written to it
+    u_t = b_t v_t                              added up, or
+    u_t = b_t (v_t - D_t^T k_t)                by the delta rule: the value at k_t moves towards v_t
+    context[t] = S_t^T q_t
+
+A state is [K, V]. A decay a_t is a number from 0 to 1 for the word or for each of its K features;
+a strength b_t is a number. Nothing is divided by a sum of weights, and features have any sign.
+Where a word restarts, the state before it is 0.
+
+Word by word the T updates follow each other. In chunks of C words the states between chunks alone
+do, T / C of them; all else is products of matrices. Within a chunk the delta rule's values
+
+    u_t + b_t sum over s < t of (k_t . a_{s+1} ... a_t k_s) u_s = b_t (v_t - (decayed state)^T k_t)
+
+are a linear system, lower triangular, whose inverse is a product of the same kind.
+
+Source: Sun et al. 2023, section 2.1 (one decay); Yang et al. 2024a, section 4 (a decay for each
+feature, chunks in log space); Dao and Gu 2024, section 6 (chunks); Yang et al. 2024b, section 3
+(the delta rule in chunks); Yang et al. 2025, section 3 (both).
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from attnjax.attention.shapes import Contexts, Queries
+from attnjax.nn.dtypes import wide
+
+CHUNK = 64
+"""The number of words C of a chunk, a power of 2."""
+
+BLOCK = 8
+"""The decays between all pairs of this many words are computed feature by feature."""
+
+SHUT = -60.0
+"""A log-decay below which a word restarts the state, exp(-60) = 1e-26: sums of log-decays, from
+which others are subtracted, stay exact. A decay of a single feature is at least exp(SHUT)."""
+
+State = Float[Array, "*B K V"]
+
+
+class Words(NamedTuple):
+    """What words write to a state.
+
+    Attributes:
+        key: [..., S, K].
+        value: [..., S, V].
+        log_decay: log a_t, at most 0; [..., S, 1], or [..., S, K]: a decay for each feature.
+        strength: b_t, [..., S, 1].
+    """
+
+    key: jax.Array
+    value: jax.Array
+    log_decay: jax.Array
+    strength: jax.Array
+
+
+def empty_state(words: Words) -> State:
+    """Return the state before the first word, 0, in the shapes of these words."""
+    *leading, _, width = words.key.shape
+    return jnp.zeros((*leading, width, words.value.shape[-1]), wide(words.key, words.value))
+
+
+def write_word(state: State, word: Words, *, delta_rule: bool) -> State:
+    """Return the state after one word, whose arrays are [..., 1, any]: the recurrence itself."""
+    key = jnp.swapaxes(word.key, -1, -2)
+    decayed = jnp.exp(jnp.swapaxes(word.log_decay, -1, -2)) * state
+    new = word.value - word.key @ decayed if delta_rule else word.value
+    return decayed + key @ (word.strength * new)
+
+
+def hide_words(words: Words, present: Bool[Array, "*B S"]) -> Words:
+    """Return the words, of which those that are not `present` leave the state as it is."""
+    return Words(*(jnp.where(present[..., None], numbers, 0) for numbers in words))
+
+
+def final_state(words: Words, *, delta_rule: bool) -> State:
+    """Return the state after all words."""
+    return _in_chunks(words.key, words, None, delta_rule=delta_rule)[1]
+
+
+def causal_contexts(
+    query: Queries,
+    words: Words,
+    restarts: Bool[Array, "*B S"] | None = None,
+    *,
+    delta_rule: bool,
+) -> Contexts:
+    """Return the context of each of S queries, which sees the words up to its own.
+
+    Where `restarts` is True, a word is the first of a sentence that shares the row with others.
+    """
+    return _in_chunks(query, words, restarts, delta_rule=delta_rule)[0]
+
+
+def _in_chunks(
+    query: jax.Array, words: Words, restarts: jax.Array | None, *, delta_rule: bool
+) -> tuple[jax.Array, jax.Array]:
+    """Return the contexts and the final state."""
+    length = query.shape[-2]
+    size = min(CHUNK, 1 << (length - 1).bit_length())
+    chunks = partial(_split, size=size, number=-(-length // size))
+    if restarts is None:
+        restarts = jnp.zeros(words.key.shape[:-1], bool)
+    log_decay = words.log_decay
+    if log_decay.shape[-1] == 1:
+        shut = log_decay[..., 0] < SHUT
+        restarts, log_decay = restarts | shut, jnp.where(shut[..., None], 0, log_decay)
+    query, key, value, strength = map(chunks, (query, words.key, words.value, words.strength))
+    log_decay = jnp.cumsum(chunks(jnp.maximum(log_decay, SHUT)), axis=-2)
+    # the number of restarts in the chunk: pairs of words meet if they have the same
+    part = jnp.cumsum(chunks(restarts[..., None]).astype(jnp.int32), axis=-2)
+    meet = jnp.tril(part == jnp.swapaxes(part, -1, -2))
+    last = part[..., -1:, :]
+    # what the state before the chunk is multiplied by on its way to a word, and to the next chunk
+    arriving = jnp.where(part == 0, jnp.exp(log_decay), 0)
+    to_end = jnp.where(part == last, jnp.exp(log_decay[..., -1:, :] - log_decay), 0)
+    over = jnp.swapaxes(jnp.where(last == 0, jnp.exp(log_decay[..., -1:, :]), 0), -1, -2)
+
+    written = strength * value
+    erased = None
+    if delta_rule:
+        pairs = jnp.where(meet, decayed_products(key, key, log_decay), 0)
+        inverse = invert_unit_lower(strength * jnp.tril(pairs, -1))
+        written, erased = inverse @ written, inverse @ (strength * arriving * key)
+    kept = jnp.swapaxes(to_end * key, -1, -2)
+    added = kept @ written
+
+    def next_chunk(state: jax.Array, chunk: tuple) -> tuple[jax.Array, jax.Array]:
+        over, added, removed = chunk
+        after = over * state + added
+        return (after if removed is None else after - removed @ state), state
+
+    removed = None if erased is None else kept @ erased
+    leading = jax.tree.map(lambda x: jnp.moveaxis(x, -3, 0), (over, added, removed))
+    state, before = jax.lax.scan(next_chunk, jnp.zeros_like(added[..., 0, :, :]), leading)
+    before = jnp.moveaxis(before, 0, -3)
+    if erased is not None:
+        written = written - erased @ before
+    weights = jnp.where(meet, decayed_products(query, key, log_decay), 0)
+    context = (arriving * query) @ before + weights @ written
+    context = context.reshape(*context.shape[:-3], -1, context.shape[-1])
+    return context[..., :length, :], state
+
+
+def _split(x: jax.Array, *, size: int, number: int) -> jax.Array:
+    """[..., T, any] -> [..., N, C, any], padded with 0, in float32 or wider if x is numbers."""
+    behind = number * size - x.shape[-2]
+    x = jnp.pad(x, [*[(0, 0)] * (x.ndim - 2), (0, behind), (0, 0)])
+    x = x.reshape(*x.shape[:-2], number, size, x.shape[-1])
+    return x if x.dtype == bool else x.astype(wide(x))
+
+
+def decayed_products(
+    query: Float[Array, "*B C K"], key: Float[Array, "*B C K"], log_decay: Float[Array, "*B C _"]
+) -> Float[Array, "*B C C"]:
+    """Return sum over i of q_ti k_si exp(d_ti - d_si) for s <= t, and 0 for s > t.
+
+    d are sums of log-decays, [..., C, 1] or [..., C, K]; C is a power of 2. No exponent is above 0:
+    the later half of the queries meets the keys of the earlier half in one product, with the decay
+    from each key to the half's last word and from there to each query; each half by itself is the
+    same problem.
+
+    Source: Yang et al. 2024a, section 4.3, there by blocks of one size.
+    """
+    *leading, size, width = log_decay.shape
+    if width == 1:
+        exponent = log_decay - jnp.swapaxes(log_decay, -1, -2)
+        decay = jnp.exp(jnp.where(_lower(exponent), exponent, -jnp.inf))
+        return (query @ jnp.swapaxes(key, -1, -2)) * decay
+    if size <= BLOCK:
+        exponent = log_decay[..., :, None, :] - log_decay[..., None, :, :]
+        lower = _lower(exponent[..., 0])[..., None]
+        decay = jnp.exp(jnp.where(lower, exponent, -jnp.inf))
+        return (query[..., :, None, :] * key[..., None, :, :] * decay).sum(-1)
+
+    def halves(x: jax.Array) -> jax.Array:
+        return x.reshape(*leading, 2, size // 2, x.shape[-1])
+
+    query, key, log_decay = halves(query), halves(key), halves(log_decay)
+    own = decayed_products(query, key, log_decay)
+    middle = log_decay[..., 0, -1:, :]
+    later = query[..., 1, :, :] * jnp.exp(log_decay[..., 1, :, :] - middle)
+    earlier = key[..., 0, :, :] * jnp.exp(middle - log_decay[..., 0, :, :])
+    across = later @ jnp.swapaxes(earlier, -1, -2)
+    return jnp.block([[own[..., 0, :, :], jnp.zeros_like(across)], [across, own[..., 1, :, :]]])
+
+
+def _lower(square: jax.Array) -> jax.Array:
+    """Return booleans in the shape of [..., C, C], True on and below the diagonal."""
+    return jnp.tril(jnp.ones_like(square, bool))
+
+
+def invert_unit_lower(strict: Float[Array, "*B C C"]) -> Float[Array, "*B C C"]:
+    """Return (I + A)^-1 of a strictly lower triangular A; C is a power of 2.
+
+    [[X, 0], [Y, Z]]^-1 = [[X^-1, 0], [-Z^-1 Y X^-1, Z^-1]], from blocks of one number on: the
+    blocks of each size at once, as products of matrices.
+    """
+    *leading, size, _ = strict.shape
+    inverse = jnp.ones((*leading, size, 1, 1), strict.dtype)
+    width = 1
+    while width < size:
+        number = size // (2 * width)
+        first, second = (inverse[..., i::2, :, :] for i in (0, 1))
+        blocks = strict.reshape(*leading, number, 2, width, number, 2, width)
+        below = jnp.stack([blocks[..., n, 1, :, n, 0, :] for n in range(number)], axis=-3)
+        corner = -(second @ below @ first)
+        inverse = jnp.block([[first, jnp.zeros_like(first)], [corner, second]])
+        width *= 2
+    return inverse[..., 0, :, :]

@@ -1,0 +1,202 @@
+"""Attention as a recurrence: a state of constant size, with decay, with or without a delta rule."""
+
+from abc import abstractmethod
+from dataclasses import field
+from functools import reduce
+from operator import and_
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from attnjax.attention.attention import AttentionBase
+from attnjax.attention.decay import Decay, NoDecay, WordDecay
+from attnjax.attention.mask import Causal, MaskLike, Padding, Segments, as_mask
+from attnjax.attention.position import Positions
+from attnjax.attention.recurrence import (
+    State,
+    Words,
+    causal_contexts,
+    empty_state,
+    final_state,
+    hide_words,
+    write_word,
+)
+from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
+from attnjax.config.constraints import PositiveFloat
+from attnjax.errors import UserError
+from attnjax.nn.dtypes import widen
+from attnjax.nn.linear import Dense
+
+EPSILON = 1e-6
+"""Added to the squared norm of a query or key before its root."""
+
+
+class RecurrentAttention(AttentionBase):
+    """context[t] = S_t^T q_t, with a state S_t [K, V] to which the words up to t are written.
+
+    The equations are those of `attnjax.attention.recurrence`. Time and memory grow with T, and a
+    search keeps the state alone. There are no weights: asking for the collection "attention" gives
+    none. A row that may attend to nothing gives the context 0.
+
+    The masks are `Padding`, `Causal` and, with `Causal`, `Segments`. Words follow each other as
+    they stand in the row. Without `Causal` every query reads the state after the last word. If
+    positions are given and the row is not packed, or there are not as many queries as keys, the
+    keys that a query sees are written anew for each query.
+    """
+
+    packs = True
+    may_be_zero = True
+
+    delta_rule: ClassVar[bool]
+    """Whether u_t is the difference to the value that the state holds at k_t."""
+
+    @abstractmethod
+    def prepare(self, key: Keys, value: Values, inputs: jax.Array | None = None) -> Words:
+        """Return what each word writes."""
+
+    @abstractmethod
+    def scaled(self, query: Queries) -> Queries:
+        """Return the queries as they read a state."""
+
+    @nn.nowrap
+    def reads_inputs(self) -> bool:
+        return True
+
+    def start(self, memory: Words) -> State:
+        return empty_state(memory)
+
+    def step(self, query: OneQuery, memory: Words, state: State) -> tuple[jax.Array, State]:
+        state = write_word(state, memory, delta_rule=self.delta_rule)
+        return _narrowed(self.scaled(query) @ state, memory.value.dtype), state
+
+    def attend(
+        self,
+        query: Queries,
+        memory: Words,
+        mask: MaskLike = None,
+        *,
+        positions: Positions = Positions(),
+        deterministic: bool,
+    ) -> Contexts:
+        rules, dtype = as_mask(mask, query).rules(), memory.value.dtype
+        for rule in rules:
+            if not isinstance(rule, Padding | Causal | Segments):
+                raise UserError(
+                    f"{type(self).__name__} takes the masks Padding, Causal and Segments, which "
+                    f"need no weights; got {type(rule).__name__}: use Attention"
+                )
+        present = [rule.present for rule in rules if isinstance(rule, Padding)]
+        segments = [rule for rule in rules if isinstance(rule, Segments)]
+        causal = any(isinstance(rule, Causal) for rule in rules)
+        memory, query = Words(*(widen(numbers) for numbers in memory)), self.scaled(query)
+        if present:
+            memory = hide_words(memory, reduce(and_, present))
+        as_many = query.shape[-2] == memory.value.shape[-2]
+        if segments and not (causal and as_many):
+            raise UserError(
+                f"{type(self).__name__} reads packed rows from left to right, with as many queries "
+                "as keys: it wants the mask Causal beside Segments"
+            )
+        if not causal:
+            context = query @ final_state(memory, delta_rule=self.delta_rule)
+        elif segments or (as_many and all(numbers is None for numbers in positions)):
+            restarts = reduce(jnp.logical_or, map(_starts, segments)) if segments else None
+            context = causal_contexts(query, memory, restarts, delta_rule=self.delta_rule)
+        else:
+            context = self._one_by_one(query, memory, positions.filled(query, memory.value))
+        return _narrowed(context, dtype)
+
+    def _one_by_one(self, query: jax.Array, memory: Words, positions: Positions) -> jax.Array:
+        """Return the context of queries that each see the keys up to their position."""
+
+        @jax.checkpoint
+        def read(row: tuple[jax.Array, jax.Array]) -> jax.Array:
+            query, seen = row
+            state = final_state(hide_words(memory, seen), delta_rule=self.delta_rule)
+            return (query[..., None, :] @ state)[..., 0, :]
+
+        seen = jnp.broadcast_to(
+            Causal().dense(positions), (*query.shape[:-1], memory.value.shape[-2])
+        )
+        rows = jnp.moveaxis(query, -2, 0), jnp.moveaxis(seen, -2, 0)
+        return jnp.moveaxis(jax.lax.map(read, rows), 0, -2)
+
+
+class DecayedState(RecurrentAttention):
+    """S_t = diag(a_t) S_{t-1} + b_t k_t v_t^T, context[t] = S_t^T q_t / sqrt(K).
+
+    With the decay `HeadDecay` it is retention, with `SigmoidDecay` gated linear attention, with
+    `WordDecay(discretized=True)` the state-space layer of Mamba-2, without its convolution; with
+    `NoDecay` linear attention without a normalizer. b_t is 1 but for Mamba-2. Their models
+    normalize the contexts of each head, and multiply them by a gate: `MultiHead.context_norm` and
+    `MultiHead.gate`.
+
+    Source: Sun et al. 2023, eq. 5; Yang et al. 2024a, eq. 3; Dao and Gu 2024, eq. 1.
+    """
+
+    delta_rule = False
+
+    decay: Decay = field(default_factory=WordDecay)
+
+    @nn.compact
+    def prepare(self, key: Keys, value: Values, inputs: jax.Array | None = None) -> Words:
+        log_decay, strength = self.decay(key if inputs is None else inputs, key.shape[-1])
+        return Words(key, value, *_for_each(key, log_decay, strength))
+
+    def scaled(self, query: Queries) -> Queries:
+        return widen(query) / query.shape[-1] ** 0.5
+
+
+class DeltaRule(RecurrentAttention):
+    """S_t = (I - b_t k_t k_t^T) diag(a_t) S_{t-1} + b_t k_t v_t^T, context = S_t^T q_t / sqrt(K).
+
+    b_t = `largest_strength` sigmoid(w . x_t) of the layer's input x_t. Queries and keys are divided
+    by their norms: with b_t = 1 a word replaces the value that the state holds at its key, and with
+    b_t above 1, up to 2, the state can change sign along it, which tracking a parity needs. With
+    `WordDecay` it is the gated delta rule, with `FeatureDecay` Kimi's delta attention. Contexts are
+    normalized and gated as those of `DecayedState`.
+
+    Source: Schlag et al. 2021, eq. 24; Yang et al. 2024b, eq. 4; Yang et al. 2025, eq. 10;
+    b_t up to 2: Grazzi et al. 2025, section 4.
+    """
+
+    delta_rule = True
+
+    decay: Decay = field(default_factory=NoDecay)
+    largest_strength: PositiveFloat = 1.0
+
+    @nn.compact
+    def prepare(self, key: Keys, value: Values, inputs: jax.Array | None = None) -> Words:
+        inputs = key if inputs is None else inputs
+        log_decay, written = self.decay(inputs, key.shape[-1])
+        gate = widen(Dense((1,), bias=False, name="strength")(inputs))
+        strength = self.largest_strength * jax.nn.sigmoid(gate) * written
+        return Words(_normalized(key), value, *_for_each(key, log_decay, strength))
+
+    def scaled(self, query: Queries) -> Queries:
+        return _normalized(widen(query)) / query.shape[-1] ** 0.5
+
+
+def _for_each(key: jax.Array, *numbers: jax.Array) -> tuple[jax.Array, ...]:
+    """Return [..., S, any] numbers in the leading shape of keys."""
+    return tuple(jnp.broadcast_to(x, (*key.shape[:-1], x.shape[-1])) for x in numbers)
+
+
+def _narrowed(context: jax.Array, dtype: jnp.dtype) -> jax.Array:
+    """Return contexts in a dtype: no weights bound their sums, which float16 may not hold."""
+    greatest = float(jnp.finfo(dtype).max)
+    return jnp.clip(context, -greatest, greatest).astype(dtype)
+
+
+def _normalized(x: jax.Array) -> jax.Array:
+    """Return vectors divided by their norms, sqrt(x . x + epsilon)."""
+    squares = (widen(x) ** 2).sum(-1, keepdims=True)
+    return (widen(x) * jax.lax.rsqrt(squares + EPSILON)).astype(x.dtype)
+
+
+def _starts(rule: Segments) -> jax.Array:
+    """Return booleans [..., S], True for the first word of each segment but the row's first."""
+    segment = rule.key
+    return jnp.pad(segment[..., 1:] != segment[..., :-1], [*[(0, 0)] * (segment.ndim - 1), (1, 0)])

@@ -1,0 +1,45 @@
+"""Heads that meet between score and align, and between align and pool.
+
+`MultiHead` maps its heads over the named axis `HEADS`; an align reads those of all heads from it.
+"""
+
+from dataclasses import field
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+from jax import lax
+
+from attnjax.attention.align import Align, AlignContext, Softmax
+from attnjax.attention.shapes import Allowed, Logits, Weights
+from attnjax.nn.axes import HEADS, inside
+from attnjax.nn.dtypes import widen
+
+
+class TalkingHeads(Align):
+    """Linear maps over the H heads, before and after an align.
+
+        logits'_g[t, s] = sum over h of P_gh logits_h[t, s],   weights_g likewise by Q
+
+    P and Q, [H, H], start as the identity: each head alone. A head holds its own rows. Rows of
+    weights need not sum to 1, and weights may be negative. Outside `MultiHead` there is one head.
+
+    Source: Shazeer et al. 2020, section 4.
+    """
+
+    may_be_zero = True
+
+    align: Align = field(default_factory=Softmax)
+
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
+        weights = self.align(self._mixed("logits", logits), mask, context)
+        return self._mixed("weights", weights)
+
+    @nn.compact
+    def _mixed(self, name: str, x: jax.Array) -> jax.Array:
+        """Return this head's mixture of an array of all heads."""
+        head, heads = (lax.axis_index(HEADS), lax.axis_size(HEADS)) if inside(HEADS) else (0, 1)
+
+        row = self.param(f"{name}_row", lambda key: jnp.eye(heads)[head])
+        of_all = lax.all_gather(x, HEADS) if inside(HEADS) else x[None]
+        return jnp.einsum("h,h...->...", row, widen(of_all)).astype(x.dtype)

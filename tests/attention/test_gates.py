@@ -1,0 +1,160 @@
+"""Numbers computed from a layer's input: gates of contexts, forgetting, norms of contexts."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.attention.attention import Attention
+from attnjax.attention.bias import Forgetting, forgetting
+from attnjax.attention.gate import Gate, OutputGate
+from attnjax.attention.mask import Causal, Padding, Segments
+from attnjax.attention.multihead import MultiHead
+from attnjax.nn.norm import RMSNorm
+from tests.attention import oracle
+
+B, T, D, H = 2, 5, 6, 2
+
+
+def drawn():
+    return jnp.asarray(np.random.default_rng(0).normal(size=(B, T, D)))
+
+
+def initial(module, x):
+    return jax.jit(partial(module.init, deterministic=True))(jax.random.key(0), x)
+
+
+def contexts_of(own, x, mask):
+    """The contexts of plain heads [T, H, V] of a sentence, and its projected queries and keys."""
+    contexts = []
+    for head in range(H):
+        q, k, v = (x @ own[name]["kernel"][:, head] for name in ("query", "key", "value"))
+        contexts.append(oracle.softmax(oracle.scaled_dot(q, k), mask) @ v)
+    return np.stack(contexts, axis=1)
+
+
+@pytest.mark.parametrize("each", ["feature", "head"])
+@pytest.mark.parametrize("activation", ["sigmoid", "silu"])
+def test_a_gate_multiplies_normalized_contexts_by_the_equation(each, activation, float64):
+    module = MultiHead(
+        heads=H, bias=False, context_norm=RMSNorm(), gate=OutputGate(each, activation)
+    )
+    x = drawn()
+    variables = initial(module, x)
+    gains = jnp.asarray(np.random.default_rng(1).uniform(0.5, 2, D // H))
+    variables["params"]["merged_norm"]["scale"] = gains
+    context = module.apply(variables, x, mask=Causal(), deterministic=True)
+    own = jax.tree.map(np.asarray, variables["params"])
+    gate = own["output_gate"]["gate"]
+    for sentence, got in zip(np.asarray(x), context, strict=True):
+        plain = contexts_of(own, sentence, np.tri(T, dtype=bool))
+        plain = plain / np.sqrt((plain**2).mean(-1, keepdims=True) + 1e-6) * np.asarray(gains)
+        logits = np.einsum("td,dhv->thv", sentence, gate["kernel"]) + gate["bias"]
+        f = 1 / (1 + np.exp(-logits))
+        plain = plain * (logits * f if activation == "silu" else f)
+        expected = np.einsum("thv,hvd->td", plain, own["out"]["kernel"])
+        np.testing.assert_allclose(got, expected, rtol=0, atol=1e-11)
+
+
+def test_a_gate_of_one_equals_no_gate(float64):
+    x = drawn()
+    gated = MultiHead(heads=H, gate=OutputGate())
+    variables = initial(gated, x)
+    own = variables["params"]["output_gate"]["gate"]
+    own["kernel"], own["bias"] = jnp.zeros_like(own["kernel"]), jnp.full_like(own["bias"], 100.0)
+    plain = {"params": {k: v for k, v in variables["params"].items() if k != "output_gate"}}
+    with_gate = gated.apply(variables, x, mask=Causal(), deterministic=True)
+    without = MultiHead(heads=H).apply(plain, x, mask=Causal(), deterministic=True)
+    np.testing.assert_allclose(with_gate, without, rtol=0, atol=1e-14)
+
+
+class TenthOfHead(Gate):
+    """A gate of one's own: a number of the first head alone."""
+
+    def __call__(self, inputs, contexts):
+        return contexts.at[..., 0, :].multiply(0.1 * inputs.sum(-1, keepdims=True))
+
+
+def test_a_gate_of_ones_own_reads_the_layers_input(float64):
+    x = drawn()
+    module, plain = MultiHead(heads=H, gate=TenthOfHead()), MultiHead(heads=H, heads_out=(1,))
+    variables = initial(plain, x)
+    by_gate = module.apply(variables, x, deterministic=True)
+    scaled = MultiHead(heads=H, heads_out=(0,)).apply(variables, x, deterministic=True)
+    first = plain.apply(variables, x, deterministic=True)
+    expected = 0.1 * x.sum(-1, keepdims=True) * first + scaled
+    np.testing.assert_allclose(by_gate, expected, rtol=0, atol=1e-12)
+
+
+def test_forgetting_equals_the_oracle_with_gradients(float64):
+    x = drawn()
+    module = MultiHead(head=Attention(bias=Forgetting()), heads=H)
+    variables = initial(module, x)
+    mask = Causal() & Padding(jnp.array([[True] * T, [True, False, True, True, False]]))
+    direction = np.random.default_rng(1).normal(size=(B, T, D))
+
+    def read(params):
+        context = module.apply({"params": params}, x, mask=mask, deterministic=True)
+        return (context * direction).sum(), context
+
+    (_, context), slopes = jax.jit(jax.value_and_grad(read, has_aux=True))(variables["params"])
+    allowed = (
+        np.tri(T, dtype=bool) & np.array([[True] * T, [True, False, True, True, False]])[:, None]
+    )
+
+    def expected_of(own):
+        rows = []
+        for sentence, seen in zip(np.asarray(x), allowed, strict=True):
+            sentence = np.where(seen.any(0)[:, None], sentence, 0)
+            merged = 0
+            for head in range(H):
+                q, k, v = (
+                    sentence @ own[name]["kernel"][:, head] for name in ("query", "key", "value")
+                )
+                gate = own["head"]["bias"]["gate"]
+                z = sentence @ gate["kernel"][head] + gate["bias"][head]
+                log_gate = -np.log(1 + np.exp(-z[:, 0]))
+                weights = oracle.forgetting(oracle.scaled_dot(q, k), log_gate, seen)
+                merged = merged + weights @ v @ own["out"]["kernel"][head]
+            rows.append(merged)
+        return np.array(rows)
+
+    own = jax.tree.map(np.asarray, variables["params"])
+    seen = allowed.any(1)
+    expected = expected_of(own)
+    np.testing.assert_allclose(context[seen], expected[seen], rtol=0, atol=1e-11)
+    slope = oracle.gradient(
+        lambda gate: (expected_of({**own, "head": {"bias": {"gate": gate}}}) * direction)[
+            seen
+        ].sum(),
+        own["head"]["bias"]["gate"],
+    )
+    only_seen = np.asarray(slopes["head"]["bias"]["gate"]["kernel"])
+    assert np.isfinite(only_seen).all()
+    if seen.all():
+        np.testing.assert_allclose(only_seen, slope["kernel"], rtol=0, atol=1e-10)
+
+
+def test_gates_of_one_forget_nothing_and_of_zero_all_but_the_last_key():
+    allowed = jnp.asarray(np.tri(T, dtype=bool))
+    none = forgetting(jnp.zeros(T), allowed, (T, T))
+    np.testing.assert_array_equal(none, np.zeros((T, T)))
+    shut = forgetting(jnp.full(T, -jnp.inf), allowed, (T, T))
+    bias = np.asarray(jnp.where(allowed, shut, 0))
+    assert (np.diag(bias) == 0).all()
+    assert np.isneginf(bias[np.tri(T, k=-1, dtype=bool)]).all()
+
+
+def test_a_packed_sentence_forgets_its_own_words_alone(float64):
+    x = drawn()
+    module = MultiHead(head=Attention(bias=Forgetting()), heads=H)
+    variables = initial(module, x)
+    segment = jnp.broadcast_to(jnp.array([0, 0, 1, 1, 1]), (B, T))
+    packed = module.apply(
+        variables, x, mask=Segments(segment, segment) & Causal(), deterministic=True
+    )
+    for start, end in ((0, 2), (2, 5)):
+        alone = module.apply(variables, x[:, start:end], mask=Causal(), deterministic=True)
+        np.testing.assert_allclose(packed[:, start:end], alone, rtol=0, atol=1e-12)

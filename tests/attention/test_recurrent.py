@@ -1,0 +1,287 @@
+"""Attention as a recurrence: the oracle, chunks, gates at their ends, who sees what."""
+
+from functools import partial
+from typing import Any
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.attention import recurrence
+from attnjax.attention.decay import (
+    Decay,
+    FeatureDecay,
+    HeadDecay,
+    NoDecay,
+    SigmoidDecay,
+    WordDecay,
+)
+from attnjax.attention.mask import Causal, Padding, Segments, Window
+from attnjax.attention.multihead import MultiHead
+from attnjax.attention.position import Positions
+from attnjax.attention.recurrence import Words, causal_contexts
+from attnjax.attention.recurrent import DecayedState, DeltaRule, RecurrentAttention
+from attnjax.errors import UserError
+from tests.attention import oracle
+
+B, T, K, V = 2, 11, 4, 3
+"""11 words are three chunks of 4, the last of which is not full."""
+
+rules = pytest.mark.parametrize("delta_rule", [False, True], ids=["added up", "delta rule"])
+widths = pytest.mark.parametrize("width", [1, K], ids=["a decay a word", "a decay a feature"])
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(recurrence, "CHUNK", 4)
+    monkeypatch.setattr(recurrence, "BLOCK", 2)
+
+
+def drawn(width: int, dtype: Any = np.float64) -> tuple[Any, Words, Any]:
+    """Queries, words with keys of norm 1 and strengths up to 2, and a direction to read."""
+    random = np.random.default_rng(0)
+    key = random.normal(size=(B, T, K))
+    key /= np.linalg.norm(key, axis=-1, keepdims=True)
+    log_decay = -random.exponential(size=(B, T, width))
+    log_decay[0, 2] = 0  # nothing is forgotten
+    strength = random.uniform(0, 2, size=(B, T, 1))
+    strength[0, 3], strength[1, 4] = 0, 2
+    words = Words(key, random.normal(size=(B, T, V)), log_decay, strength)
+    query, direction = random.normal(size=(B, T, K)), random.normal(size=(B, T, V))
+    return jax.tree.map(lambda x: x.astype(dtype), (query, words, direction))
+
+
+@rules
+@widths
+def test_chunks_equal_the_oracle_with_gradients(width, delta_rule, float64, small_chunks):
+    query, words, direction = drawn(width)
+
+    def read(query, words):
+        context = causal_contexts(query, words, delta_rule=delta_rule)
+        return (context * direction).sum(), context
+
+    def expected_of(query, words):
+        alone = partial(oracle.recurrence, delta_rule=delta_rule)
+        return np.array([alone(*one) for one in zip(query, *words, strict=True)])
+
+    (_, context), slopes = jax.jit(jax.value_and_grad(read, (0, 1), has_aux=True))(
+        *jax.tree.map(jnp.asarray, (query, words))
+    )
+    np.testing.assert_allclose(context, expected_of(query, words), rtol=0, atol=1e-12)
+    expected = oracle.gradient(
+        lambda given: (expected_of(*given) * direction).sum(), (query, words)
+    )
+    chex.assert_trees_all_close(slopes, expected, rtol=0, atol=1e-10)
+
+
+@rules
+@widths
+def test_one_program_of_chunks_is_as_near_as_its_dtype(width, delta_rule):
+    query, words, _ = drawn(width)
+    expected = np.array(
+        [oracle.recurrence(*one, delta_rule=delta_rule) for one in zip(query, *words, strict=True)]
+    )
+    query, words = jax.tree.map(partial(jnp.asarray, dtype=jnp.float32), (query, words))
+    context = jax.jit(partial(causal_contexts, delta_rule=delta_rule))(query, words)
+    np.testing.assert_allclose(context, expected, rtol=0, atol=5e-6)
+
+
+@rules
+@widths
+def test_a_gate_that_is_shut_forgets_all_before(width, delta_rule, float64, small_chunks):
+    query, words, direction = drawn(width)
+    words.log_decay[:, 6] = -np.inf
+    query, words = jax.tree.map(jnp.asarray, (query, words))
+
+    def read(words):
+        context = causal_contexts(query, words, delta_rule=delta_rule)
+        return (context * direction)[:, 6:].sum(), context
+
+    (_, context), slopes = jax.jit(jax.value_and_grad(read, has_aux=True))(words)
+    chex.assert_tree_all_finite(slopes)
+    later = jax.tree.map(lambda x: x[:, 6:], words)
+    alone = causal_contexts(query[:, 6:], later, delta_rule=delta_rule)
+    np.testing.assert_allclose(context[:, 6:], alone, rtol=0, atol=1e-12)
+    chex.assert_trees_all_close(
+        jax.tree.map(lambda slope: slope[:, :6], slopes),
+        jax.tree.map(lambda slope: jnp.zeros_like(slope[:, :6]), slopes),
+        atol=1e-14,
+    )
+
+
+@rules
+def test_a_word_of_strength_zero_leaves_the_state(delta_rule, float64):
+    _, words, _ = drawn(1)
+    state = jnp.asarray(np.random.default_rng(1).normal(size=(B, K, V)))
+    word = Words(*(jnp.asarray(numbers[:, :1]) for numbers in words))
+    word = word._replace(
+        strength=jnp.zeros_like(word.strength), log_decay=jnp.zeros_like(word.log_decay)
+    )
+    after = recurrence.write_word(state, word, delta_rule=delta_rule)
+    np.testing.assert_array_equal(after, state)
+
+
+def test_a_delta_rule_of_strength_one_replaces_the_value_at_its_key(float64):
+    _, words, _ = drawn(1)
+    state = jnp.asarray(np.random.default_rng(1).normal(size=(B, K, V)))
+    word = Words(*(jnp.asarray(numbers[:, 1:2]) for numbers in words))
+    word = word._replace(
+        strength=jnp.ones_like(word.strength), log_decay=jnp.zeros_like(word.log_decay)
+    )
+    after = recurrence.write_word(state, word, delta_rule=True)
+    np.testing.assert_allclose(word.key @ after, word.value, atol=1e-12)
+
+
+def test_a_triangular_system_is_inverted(float64):
+    strict = np.tril(np.random.default_rng(0).normal(size=(B, 8, 8)), -1)
+    inverse = recurrence.invert_unit_lower(jnp.asarray(strict))
+    np.testing.assert_allclose(inverse, np.linalg.inv(np.eye(8) + strict), atol=1e-11)
+
+
+def softplus(x):
+    return np.log1p(np.exp(x))
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def decays_by_numpy(decay: Decay, own: Any, x: np.ndarray, head: int) -> tuple[Any, Any]:
+    """log a_t and the strength of what is written, of one head and sentence."""
+    one = np.ones((len(x), 1))
+    if isinstance(decay, NoDecay):
+        return 0 * one, one
+    if isinstance(decay, HeadDecay):
+        return np.log(1 - 2.0 ** (-5 - head)) * one, one
+    if isinstance(decay, SigmoidDecay):
+        low = x @ own["low"]["kernel"]
+        gate = low @ own["gate"]["kernel"] + own["gate"]["bias"]
+        return np.log(sigmoid(gate)) / decay.temperature, one
+    step = softplus(x @ own["step"]["kernel"] + own["bias"])
+    scaled = isinstance(decay, WordDecay) and decay.discretized
+    return -np.exp(own["log_rate"]) * step, step if scaled else one
+
+
+MODULES: tuple[RecurrentAttention, ...] = (
+    DecayedState(decay=NoDecay()),
+    DecayedState(decay=HeadDecay()),
+    DecayedState(decay=WordDecay(discretized=True)),
+    DecayedState(decay=SigmoidDecay(rank=2)),
+    DeltaRule(),
+    DeltaRule(decay=WordDecay(), largest_strength=2.0),
+    DeltaRule(decay=FeatureDecay()),
+)
+
+
+def named(module: RecurrentAttention) -> str:
+    return f"{type(module).__name__}-{type(module.decay).__name__}"
+
+
+each_module = pytest.mark.parametrize("head", MODULES, ids=named)
+
+
+def around(head: RecurrentAttention) -> tuple[MultiHead, Any, Any]:
+    """Two heads around it, their variables, and the input of a layer."""
+    module = MultiHead(head=head, heads=2)
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(B, T, 6)))
+    variables = jax.jit(partial(module.init, deterministic=True))(jax.random.key(0), x)
+    return module, variables, x
+
+
+@each_module
+def test_heads_equal_the_equations_of_their_papers(head, float64):
+    module, variables, x = around(head)
+    context = jax.jit(partial(module.apply, deterministic=True))(variables, x, mask=Causal())
+    own = jax.tree.map(np.asarray, variables["params"])
+    merged = 0
+    for number in range(2):
+        query, key, value = (
+            np.asarray(x) @ own[name]["kernel"][:, number]
+            + own[name].get("bias", np.zeros(2))[number]
+            if "bias" in own[name]
+            else np.asarray(x) @ own[name]["kernel"][:, number]
+            for name in ("query", "key", "value")
+        )
+        of_head = jax.tree.map(lambda leaf, number=number: leaf[number], own.get("head", {}))
+        contexts = []
+        for sentence, q, k, v in zip(np.asarray(x), query, key, value, strict=True):
+            log_decay, strength = decays_by_numpy(
+                head.decay, of_head.get("decay", {}), sentence, number
+            )
+            if head.delta_rule:
+                q, k = (y / np.sqrt((y**2).sum(-1, keepdims=True) + 1e-6) for y in (q, k))
+                gate = sentence @ of_head["strength"]["kernel"]
+                strength = strength * head.largest_strength * sigmoid(gate)
+            q = q / np.sqrt(q.shape[-1])
+            contexts.append(
+                oracle.recurrence(q, k, v, log_decay, strength, delta_rule=head.delta_rule)
+            )
+        merged = merged + np.array(contexts) @ own["out"]["kernel"][number]
+    np.testing.assert_allclose(context, merged, rtol=0, atol=1e-11)
+
+
+@each_module
+def test_steps_equal_all_words_at_once(head, float64):
+    module, variables, x = around(head)
+    together = jax.jit(partial(module.apply, deterministic=True))(variables, x, mask=Causal())
+
+    @jax.jit
+    def step(word, state):
+        memory = module.apply(variables, word, word, method="prepare")
+        if state is None:
+            state = module.apply(variables, memory, method="start")
+        return module.apply(variables, word, memory, state, method="step")
+
+    state, contexts = None, []
+    for place in range(T):
+        context, state = step(x[:, place : place + 1], state)
+        contexts.append(context)
+    np.testing.assert_allclose(jnp.concatenate(contexts, 1), together, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("head", MODULES[2:6:3], ids=named)
+def test_padding_and_packed_rows_equal_each_sentence_alone(head, float64, small_chunks):
+    module, variables, x = around(head)
+    read = jax.jit(partial(module.apply, variables, deterministic=True))
+    first = read(x[:, :5], mask=Causal())
+    present = jnp.broadcast_to(jnp.arange(T) < 5, (B, T))
+    wild = jnp.where(present[..., None], x, jnp.nan)
+    padded = read(wild, mask=Padding(present) & Causal())
+    np.testing.assert_allclose(padded[:, :5], first, rtol=0, atol=1e-12)
+    # three sentences, two of which begin within one chunk
+    segment = jnp.broadcast_to(jnp.array([0] * 5 + [1] * 2 + [2] * 4), (B, T))
+    at = jnp.broadcast_to(jnp.array([*range(5), *range(2), *range(4)]), (B, T))
+    packed = read(x, mask=Segments(segment, segment) & Causal(), positions=Positions(at, at))
+    np.testing.assert_allclose(packed[:, :5], first, rtol=0, atol=1e-12)
+    for start, end in ((5, 7), (7, 11)):
+        alone = read(x[:, start:end], mask=Causal())
+        np.testing.assert_allclose(packed[:, start:end], alone, rtol=0, atol=1e-12)
+
+
+def test_a_decay_of_one_is_no_decay(float64):
+    query, words, _ = drawn(1)
+    query, words = jax.tree.map(jnp.asarray, (query, words))
+    none = words._replace(log_decay=jnp.zeros_like(words.log_decay))
+    wide = words._replace(log_decay=jnp.zeros((B, T, K)))
+    for delta_rule in (False, True):
+        read = partial(causal_contexts, delta_rule=delta_rule)
+        np.testing.assert_allclose(read(query, wide), read(query, none), rtol=0, atol=1e-12)
+
+
+def test_masks_that_need_weights_are_refused():
+    x = jnp.zeros((1, 4, 4))
+    call = partial(DeltaRule().init_with_output, jax.random.key(0), x, deterministic=True)
+    with pytest.raises(UserError, match="takes the masks Padding, Causal and Segments.*Window"):
+        call(mask=Window(1, 0))
+    segment = jnp.zeros((1, 4), int)
+    with pytest.raises(UserError, match="wants the mask Causal beside Segments"):
+        call(mask=Segments(segment, segment))
+
+
+def test_heads_that_read_the_input_share_no_keys():
+    x = jnp.zeros((1, 4, 4))
+    module = MultiHead(head=DeltaRule(), heads=2, key_heads=1)
+    with pytest.raises(UserError, match="leave key_heads out"):
+        module.init(jax.random.key(0), x, deterministic=True)
