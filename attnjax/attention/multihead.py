@@ -82,10 +82,6 @@ class MultiHead(AttentionBase):
         if self.query_key_norm is not None:
             self.query_norm = clone_template(self.query_key_norm)
             self.key_norm = clone_template(self.query_key_norm)
-        if self.context_norm is not None:
-            self.merged_norm = clone_template(self.context_norm)
-        if self.gate is not None:
-            self.output_gate = clone_template(self.gate)
 
     @nn.compact
     def prepare(self, key: Keys, value: Values) -> Any:
@@ -95,27 +91,11 @@ class MultiHead(AttentionBase):
         if self.query_key_norm is not None:
             key = self.key_norm(key)
         value = self._values(value, heads)
-        if self._group == 1 and self.head.reads_inputs():
-            prepare = vmap_heads(type(self.head).prepare, (-2, -2, None), -3)
-            return prepare(self.head, key, value, inputs)
-        if self._group == 1:
-            return vmap_heads(type(self.head).prepare, (-2, -2), -3)(self.head, key, value)
-        if self.head.reads_inputs():
-            raise UserError(
-                "key_heads wants heads that can share their keys; this one computes numbers of "
-                "its own from the layer's input: leave key_heads out"
-            )
-        # a head with parameters for its keys cannot share them: each head's would differ
-        before = jax.tree.structure(self.head.variables.get(PARAMETERS, {}))
-        memory = self.head.prepare(jnp.swapaxes(key, -2, -3), jnp.swapaxes(value, -2, -3))
-        if jax.tree.structure(self.head.variables.get(PARAMETERS, {})) != before:
-            name = type(getattr(self.head, "score", self.head)).__name__
-            raise UserError(
-                f"key_heads wants heads that can share their keys; {name} has parameters for the "
-                "keys of each head: leave key_heads out, choose another score, or, to normalize "
-                "queries and keys, the field query_key_norm"
-            )
-        return memory
+        if self._group > 1:
+            return _prepare_shared(self.head, key, value)
+        given = (key, value, inputs) if self.head.reads_inputs() else (key, value)
+        axes = (-2, -2, None)[: len(given)]
+        return vmap_heads(type(self.head).prepare, axes, -3)(self.head, *given)
 
     def start(self, memory: Any) -> Any | None:
         """Return the state of H heads, with [..., H, any, any] leaves, or None if it has none."""
@@ -216,13 +196,35 @@ class MultiHead(AttentionBase):
 
     def _combined(self, contexts: jax.Array) -> jax.Array:
         """Return the contexts [..., T, any, V] of heads, normalized."""
-        return contexts if self.context_norm is None else self.merged_norm(contexts)
+        return contexts if self.context_norm is None else self.context_norm(contexts)
 
     def _merge(self, contexts: jax.Array, inputs: Queries) -> jax.Array:
         """Merge the contexts of heads: [..., T, H, V] -> [..., T, D]."""
         contexts = self._combined(contexts)
         if self.gate is not None:
-            contexts = self.output_gate(inputs, contexts)
+            contexts = self.gate(inputs, contexts)
         if self.heads_out:
             contexts = contexts.at[..., jnp.array(self.heads_out), :].set(0)
         return Dense((inputs.shape[-1],), 2, self.bias, UNIT_VARIANCE, name="out")(contexts)
+
+
+def _prepare_shared(head: AttentionBase, key: jax.Array, value: jax.Array) -> Any:
+    """Return the memory of keys and values [..., S, G, any] that several heads share.
+
+    A head with parameters for its keys cannot share them: each head's would differ.
+    """
+    if head.reads_inputs():
+        raise UserError(
+            "key_heads wants heads that can share their keys; this one computes numbers of its own "
+            "from the layer's input: leave key_heads out"
+        )
+    before = jax.tree.structure(head.variables.get(PARAMETERS, {}))
+    memory = head.prepare(jnp.swapaxes(key, -2, -3), jnp.swapaxes(value, -2, -3))
+    if jax.tree.structure(head.variables.get(PARAMETERS, {})) != before:
+        name = type(getattr(head, "score", head)).__name__
+        raise UserError(
+            f"key_heads wants heads that can share their keys; {name} has parameters for the keys "
+            "of each head: leave key_heads out, choose another score, or, to normalize queries and "
+            "keys, the field query_key_norm"
+        )
+    return memory

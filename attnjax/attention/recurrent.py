@@ -3,8 +3,8 @@
 from abc import abstractmethod
 from dataclasses import field
 from functools import reduce
-from operator import and_
-from typing import ClassVar
+from operator import and_, or_
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from flax import linen as nn
 
 from attnjax.attention.attention import AttentionBase
 from attnjax.attention.decay import Decay, NoDecay, WordDecay
-from attnjax.attention.mask import Causal, MaskLike, Padding, Segments, as_mask
+from attnjax.attention.mask import Causal, Mask, MaskLike, Padding, Segments, as_mask
 from attnjax.attention.position import Positions
 from attnjax.attention.recurrence import (
     State,
@@ -80,30 +80,21 @@ class RecurrentAttention(AttentionBase):
         positions: Positions = Positions(),
         deterministic: bool,
     ) -> Contexts:
-        rules, dtype = as_mask(mask, query).rules(), memory.value.dtype
-        for rule in rules:
-            if not isinstance(rule, Padding | Causal | Segments):
-                raise UserError(
-                    f"{type(self).__name__} takes the masks Padding, Causal and Segments, which "
-                    f"need no weights; got {type(rule).__name__}: use Attention"
-                )
-        present = [rule.present for rule in rules if isinstance(rule, Padding)]
-        segments = [rule for rule in rules if isinstance(rule, Segments)]
-        causal = any(isinstance(rule, Causal) for rule in rules)
+        rules, dtype = _read_rules(as_mask(mask, query), type(self).__name__), memory.value.dtype
         memory, query = Words(*(widen(numbers) for numbers in memory)), self.scaled(query)
-        if present:
-            memory = hide_words(memory, reduce(and_, present))
+        if rules.present is not None:
+            memory = hide_words(memory, rules.present)
         as_many = query.shape[-2] == memory.value.shape[-2]
-        if segments and not (causal and as_many):
+        if rules.starts is not None and not (rules.causal and as_many):
             raise UserError(
                 f"{type(self).__name__} reads packed rows from left to right, with as many queries "
                 "as keys: it wants the mask Causal beside Segments"
             )
-        if not causal:
+        in_order = as_many and all(numbers is None for numbers in positions)
+        if not rules.causal:
             context = query @ final_state(memory, delta_rule=self.delta_rule)
-        elif segments or (as_many and all(numbers is None for numbers in positions)):
-            restarts = reduce(jnp.logical_or, map(_starts, segments)) if segments else None
-            context = causal_contexts(query, memory, restarts, delta_rule=self.delta_rule)
+        elif rules.starts is not None or in_order:
+            context = causal_contexts(query, memory, rules.starts, delta_rule=self.delta_rule)
         else:
             context = self._one_by_one(query, memory, positions.filled(query, memory.value))
         return _narrowed(context, dtype)
@@ -177,6 +168,41 @@ class DeltaRule(RecurrentAttention):
 
     def scaled(self, query: Queries) -> Queries:
         return _normalized(widen(query)) / query.shape[-1] ** 0.5
+
+
+class _Rules(NamedTuple):
+    """What a mask says.
+
+    Attributes:
+        present: the keys [..., S] that are not padding; None: all.
+        starts: the words [..., S] that begin another sentence of the row; None: there is one.
+        causal: whether a query sees the words up to its own alone.
+    """
+
+    present: jax.Array | None
+    starts: jax.Array | None
+    causal: bool
+
+
+def _read_rules(mask: Mask, owner: str) -> _Rules:
+    """Return what a mask says, or refuse it in its owner's name."""
+    present, starts, causal = [], [], False
+    for rule in mask.rules():
+        match rule:
+            case Padding():
+                present.append(rule.present)
+            case Segments():
+                starts.append(_starts(rule))
+            case Causal():
+                causal = True
+            case _:
+                raise UserError(
+                    f"{owner} takes the masks Padding, Causal and Segments, which need no weights; "
+                    f"got {type(rule).__name__}: use Attention"
+                )
+    return _Rules(
+        reduce(and_, present) if present else None, reduce(or_, starts) if starts else None, causal
+    )
 
 
 def _for_each(key: jax.Array, *numbers: jax.Array) -> tuple[jax.Array, ...]:

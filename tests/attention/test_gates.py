@@ -44,10 +44,10 @@ def test_a_gate_multiplies_normalized_contexts_by_the_equation(each, activation,
     x = drawn()
     variables = initial(module, x)
     gains = jnp.asarray(np.random.default_rng(1).uniform(0.5, 2, D // H))
-    variables["params"]["merged_norm"]["scale"] = gains
+    variables["params"]["context_norm"]["scale"] = gains
     context = module.apply(variables, x, mask=Causal(), deterministic=True)
     own = jax.tree.map(np.asarray, variables["params"])
-    gate = own["output_gate"]["gate"]
+    gate = own["gate"]["gate"]
     for sentence, got in zip(np.asarray(x), context, strict=True):
         plain = contexts_of(own, sentence, np.tri(T, dtype=bool))
         plain = plain / np.sqrt((plain**2).mean(-1, keepdims=True) + 1e-6) * np.asarray(gains)
@@ -62,9 +62,9 @@ def test_a_gate_of_one_equals_no_gate(float64):
     x = drawn()
     gated = MultiHead(heads=H, gate=OutputGate())
     variables = initial(gated, x)
-    own = variables["params"]["output_gate"]["gate"]
+    own = variables["params"]["gate"]["gate"]
     own["kernel"], own["bias"] = jnp.zeros_like(own["kernel"]), jnp.full_like(own["bias"], 100.0)
-    plain = {"params": {k: v for k, v in variables["params"].items() if k != "output_gate"}}
+    plain = {"params": {k: v for k, v in variables["params"].items() if k != "gate"}}
     with_gate = gated.apply(variables, x, mask=Causal(), deterministic=True)
     without = MultiHead(heads=H).apply(plain, x, mask=Causal(), deterministic=True)
     np.testing.assert_allclose(with_gate, without, rtol=0, atol=1e-14)

@@ -227,7 +227,7 @@ def test_differential_heads_equal_their_equations(float64):
     module = DifferentialHeads(heads=4, initial_lambda=0.6)
     variables = initial(module, x)
     gains = np.random.default_rng(1).uniform(0.5, 2, 4)
-    variables["params"]["merged_norm"]["scale"] = jnp.asarray(gains)
+    variables["params"]["context_norm"]["scale"] = jnp.asarray(gains)
     own = jax.tree.map(np.asarray, variables["params"])
     a, b, c, d = (own[f"lambda_{name}"] for name in "abcd")
     amount = np.exp(a @ b) - np.exp(c @ d) + 0.6
