@@ -36,8 +36,8 @@ VARIABLE = "ATTNJAX_PREPARED"
 
 MANIFEST, PROGRESS, VERIFIED = "manifest.json", "progress.json", "verified.json"
 VOCABULARY = "vocabulary"
-FORM = 2
-"""The number of this form of files: a corpus is prepared anew for another one."""
+FORM = 3
+"""The version of the files' format: after a change, corpora are prepared anew."""
 
 
 @dataclass(frozen=True, kw_only=True)

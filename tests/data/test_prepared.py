@@ -289,7 +289,7 @@ def prepare_by_processes(folder: Path, cache: Path) -> subprocess.Popen:
         "from attnjax.data import preparation, tokenizing, ParallelText\n"
         "if __name__ == '__main__':\n"
         "    preparation.SAVE_EVERY, tokenizing.CHUNK = 400, 200\n"
-        "    preparation.PER_PROCESS, preparation.os.process_cpu_count = 1, lambda: 2\n"
+        "    preparation.PER_PROCESS, preparation.usable_cores = 1, lambda: 2\n"
         f"    task = ParallelText(folder={str(folder)!r}, max_length=6)\n"
         "    preparation.prepared(task)\n"
     )
@@ -304,7 +304,7 @@ def test_a_script_that_prepares_when_it_is_imported_is_not_imported_again(folder
     program = (
         "from attnjax.data import preparation, ParallelText\n"
         "print('begins')\n"
-        "preparation.PER_PROCESS, preparation.os.process_cpu_count = 1, lambda: 1\n"
+        "preparation.PER_PROCESS, preparation.usable_cores = 1, lambda: 1\n"
         f"preparation.prepared(ParallelText(folder={str(folder)!r}))\n"
         "import __main__\n"
         "assert __main__.preparation is preparation\n"

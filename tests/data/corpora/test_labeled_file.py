@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from attnjax.data.corpora import labeled_file
 from attnjax.data.corpora.labeled_file import LabeledFile
 from attnjax.data.special_tokens import END, UNKNOWN
 from attnjax.data.vocabularies import load_vocabularies
@@ -134,6 +135,17 @@ def test_several_lines_within_quotes_are_counted_in_a_csv(folder):
     assert any(
         "1 of 5 rows of train.csv" in note and "lines 5 to 6;" in note for note in corpus.notes
     )
+
+
+def test_a_file_is_parsed_once(folder, monkeypatch):
+    read, paths = labeled_file.read_text, []
+    monkeypatch.setattr(
+        labeled_file, "read_text", lambda path, *of: paths.append(path.name) or read(path, *of)
+    )
+    LabeledFile(folder=str(folder), valid=1).load()
+    parts = {"train": "train.csv[:3]", "test": "train.csv[3:]"}
+    LabeledFile(folder=str(folder), valid=1, **parts).load()
+    assert paths == ["train.csv", "test.csv", "train.csv"]
 
 
 @pytest.mark.parametrize(
