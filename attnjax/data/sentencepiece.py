@@ -167,6 +167,6 @@ class SentencePiece(VocabularyPart):
         drawn = list(islice(texts, self.sample))
         draw = Random(0)
         for seen, text in enumerate(texts, start=len(drawn) + 1):
-            if (place := draw.randrange(seen)) < len(drawn):
-                drawn[place] = text
+            if (index := draw.randrange(seen)) < len(drawn):
+                drawn[index] = text
         return drawn

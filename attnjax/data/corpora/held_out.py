@@ -66,4 +66,4 @@ def hold_out(
         raise UserError(f"{fields} must be less than the number of {kind}, {len(examples):,}")
     order = np.random.default_rng(seed).permutation(len(examples))
     drawn, others = np.sort(order[:count]), np.sort(order[count:])
-    return [examples[place] for place in drawn], [examples[place] for place in others]
+    return [examples[index] for index in drawn], [examples[index] for index in others]

@@ -112,7 +112,7 @@ class LabeledFile(Labeled):
                     continue
             if len(row.fields) != width:
                 raise UserError(f"{where}, has {len(row.fields)} fields; the first row has {width}")
-            text, label = (" ".join(row.fields[place].splitlines()).strip() for place in columns)
+            text, label = (" ".join(row.fields[column].splitlines()).strip() for column in columns)
             if not label:
                 raise UserError(f"{where}, has no label (task.label={self.label!r})")
             examples.append(Example(text, label))
@@ -148,7 +148,7 @@ class LabeledFile(Labeled):
 
     def _columns(self, row: list[str], where: str) -> list[int]:
         """Find the indices of the text's and the label's columns in the first row."""
-        places = []
+        indices = []
         for field, column in (("text", self.text), ("label", self.label)):
             numbers = isinstance(column, int)
             names: list[Any] = [*range(1, len(row) + 1)] if numbers else [*map(str.strip, row)]
@@ -157,8 +157,8 @@ class LabeledFile(Labeled):
                     f"exactly one column must be task.{field}={column!r}; {where}, has the columns "
                     f"{', '.join(map(str, names))}"
                 )
-            places.append(names.index(column))
-        return places
+            indices.append(names.index(column))
+        return indices
 
 
 def _note(file: str, table: _Table) -> str:
