@@ -41,7 +41,7 @@ from attnjax.data.prepared import (
 from attnjax.data.row_files import MappedTexts, sync
 from attnjax.data.text_notes import text_notes
 from attnjax.data.text_task import TextTask
-from attnjax.data.tokenizing import each_chunk
+from attnjax.data.tokenizing import map_chunks
 from attnjax.data.vocabularies import Vocabularies, joint, load_vocabularies
 from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import MachineError, UserError
@@ -247,7 +247,7 @@ def _learn(task: TextTask) -> Vocabularies:
         return task.learn(lambda: filter(task.keeps, _examples(task, "train")))
     counts: tuple[Counter[str], Counter[str]] = Counter(), Counter()
     call = partial(count_words, task, (source, target))
-    for chunk in each_chunk(call, _examples(task, "train"), processes):
+    for chunk in map_chunks(call, _examples(task, "train"), processes):
         for count, more in zip(counts, chunk, strict=True):
             count.update(more)
     if task.target_vocabulary is None:
@@ -290,7 +290,7 @@ def _written(
     yield with_digests(split)
     examples = islice(_examples(task, split.name), split.count, None)
     call = partial(encode, task, vocabularies, split.name == "train")
-    for read, columns in each_chunk(call, examples, _processes(task, split.name)):
+    for read, columns in map_chunks(call, examples, _processes(task, split.name)):
         for file, rows in zip(files, columns, strict=True):
             file.append(rows)
         longer = np.maximum(columns.source.lengths, columns.target.lengths)

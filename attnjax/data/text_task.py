@@ -30,7 +30,7 @@ class TextTask(Task):
     No text is cut: an empty line is an empty sentence, and a word that the vocabulary lacks is
     UNKNOWN.
 
-    A kind of corpus says how a split is read (`reader`) and which files it is read from (`files`).
+    A subclass defines how a split is read (`reader`) and which files it is read from (`files`).
 
     Attributes:
         train: the name of the training split, or a part of a split: "train[4000:]".

@@ -21,7 +21,7 @@ CHUNK = 10_000
 """The number of examples that a process gets at once."""
 
 
-def each_chunk[Result](
+def map_chunks[Result](
     call: Callable[[tuple[Example, ...]], Result], examples: Iterable[Example], processes: int
 ) -> Iterator[Result]:
     """Yield a function's result for each chunk of examples; few chunks are in memory at a time.

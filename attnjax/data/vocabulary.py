@@ -188,7 +188,7 @@ class VocabularyPart(ABC):
     def words(self, text: str) -> list[str]:
         """Return the words of a text, by which a task counts its length.
 
-        They stand between spaces; a letter of a script without spaces is a word of its own.
+        They are separated by spaces; a letter of a script without spaces is a word of its own.
         """
         return counted_words(text)
 

@@ -117,7 +117,7 @@ class Accuracy(Metric):
 
         sum of matches / sum of max(words of the answer, words of the reference)
 
-    Words stand between spaces. A missing word and a superfluous one count as wrong.
+    Words are separated by spaces. A missing word and a superfluous one count as wrong.
     """
 
     name = "accuracy"

@@ -18,7 +18,7 @@ def packed(numbers: np.ndarray) -> str:
 
 
 def unpacked(text: str, kind: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the array of a text; no more is unpacked than the shape says.
+    """Return the array of a text; no more is unpacked than the shape holds.
 
     Raises:
         UserError: the text does not unpack to numbers of this shape, or they are too many.

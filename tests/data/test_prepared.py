@@ -110,7 +110,7 @@ def test_the_same_corpus(task, changes, capsys):
     assert same(prepared, loaded)
     assert "prepares" in capsys.readouterr().err
     for batching in (Batching(max_tokens=400), Packed(max_tokens=512, length=64)):
-        plans = [batching.plan(each.splits["train"]) for each in (prepared, loaded)]
+        plans = [batching.plan(corpus.splits["train"]) for corpus in (prepared, loaded)]
         for step in range(2 * plans[0].per_epoch):
             assert all(map(np.array_equal, *(plan.batch(step, 3) for plan in plans)))
     # a second time nothing is prepared; with the run's vocabularies neither
@@ -125,7 +125,7 @@ def test_the_same_corpus(task, changes, capsys):
 
 def test_words_that_several_processes_count(task, monkeypatch):
     """The words of the kept examples, of both sides or of each, as one process counts them."""
-    each_chunk = preparation.each_chunk
+    map_chunks = preparation.map_chunks
     for target in (None, MosesWords(language="de", min_count=3)):
         words = replace(task, target_vocabulary=target, vocabulary=SplitWords(max_size=4))
         kept = [*filter(words.keeps, words.reader()(words.train))]
@@ -133,9 +133,9 @@ def test_words_that_several_processes_count(task, monkeypatch):
         monkeypatch.setattr(preparation, "_processes", lambda _, split: int(split == "train"))
         assert preparation.prepare(words)[1].vocabulary == words.learn(kept.copy).digest
         # the second time this process counts by what another one would call
-        monkeypatch.setattr(preparation, "each_chunk", lambda *of: each_chunk(*of[:2], 0))
+        monkeypatch.setattr(preparation, "map_chunks", lambda *of: map_chunks(*of[:2], 0))
     # a part that does not count words learns from the texts themselves
-    monkeypatch.setattr(preparation, "each_chunk", lambda *_: pytest.fail("counted"))
+    monkeypatch.setattr(preparation, "map_chunks", lambda *_: pytest.fail("counted"))
     pieces = replace(task, vocabulary=SentencePiece(size=20), target_vocabulary=SplitWords())
     with pytest.raises(pytest.fail.Exception):
         preparation.prepare(pieces)

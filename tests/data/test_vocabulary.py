@@ -23,7 +23,7 @@ words = st.text(st.characters(exclude_categories=["Z", "C"]), min_size=1).filter
     lambda word: word.split() == [word] and not word.endswith("@@")
 )
 SYLLABLES = ("ba", "co", "di", "fe", "gu", "la", "mo", "ni", "pe", "ru")
-WORDS = [f"{one}{two}{one}" for one in SYLLABLES for two in SYLLABLES if one < two]
+WORDS = [f"{first}{second}{first}" for first in SYLLABLES for second in SYLLABLES if first < second]
 TEXTS = [" ".join(WORDS[start::7] + WORDS[start::11]) for start in range(20)]
 PARTS = [Characters(), SplitWords(), SentencePiece(size=40)]
 

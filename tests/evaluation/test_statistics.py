@@ -277,7 +277,7 @@ class Seeds(NamedTuple):
 
     def draw(self, seeds: int, count: int, draws: int) -> np.ndarray:
         """The shares of right ones of `count` answers, [draws, seeds]."""
-        generator = np.random.default_rng([seeds, count, *(int(1000 * each) for each in self)])
+        generator = np.random.default_rng([seeds, count, *(int(1000 * number) for number in self)])
 
         def shares(mean: float, alike: float) -> np.ndarray:
             strength = 1 / alike - 1
@@ -354,7 +354,7 @@ CASES = [
 
 
 def wanted(*variants: Seeds, seeds: int) -> float:
-    if all(each.alike <= 0.1 and not each.failing for each in variants):
+    if all(variant.alike <= 0.1 and not variant.failing for variant in variants):
         return 0.93
     return 0.85 if seeds >= 8 else 0.8
 

@@ -32,7 +32,7 @@ class _Table(NamedTuple):
     """The examples of a file, and the number of its rows; `broken` are those of several lines."""
 
     examples: list[Example]
-    count: int
+    rows: int
     broken: list[_Row]
 
 
@@ -165,7 +165,7 @@ def _note(file: str, table: _Table) -> str:
     """Describe the rows of several lines: a missing quote joins the texts of several rows."""
     longest = max(table.broken, key=lambda row: row.last - row.first)
     return (
-        f"{len(table.broken):,} of {table.count:,} rows of {file} have a quoted field of several "
+        f"{len(table.broken):,} of {table.rows:,} rows of {file} have a quoted field of several "
         f"lines, as in lines {longest.first:,} to {longest.last:,}; with task.quote='' a quote is "
         "a letter"
     )

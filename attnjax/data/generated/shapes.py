@@ -56,7 +56,7 @@ class Shapes(Generated):
     Attributes:
         cells: the number of cells in a row, and in a column, of the grid.
         fewest: the smallest number of shapes in an image; `most`: the largest.
-        patch: the side in pixels of a patch, which one position of the model's encoder stands for;
+        patch: the side in pixels of a patch, which one position of the model's encoder represents;
             patches are counted row by row.
     """
 

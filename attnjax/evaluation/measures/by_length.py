@@ -1,4 +1,4 @@
-"""The score by source length: an encoder that keeps one vector is said to lose on long sources.
+"""The score by source length: an encoder of one vector is said to get worse on long sources.
 
 Bahdanau et al. 2015, Figure 2; Cho et al. 2014 (On the properties of neural machine translation).
 """

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 import jax
@@ -124,11 +124,13 @@ def maximum_path_length(layer_at: Callable[[int], Mixer], length: int, width: in
     """
     # the seeds are arguments: of constants the compiler would compute the gradient itself
     reached, steps, seeds = np.eye(length, dtype=bool), 0, np.arange(2)
-    longest = cache(lambda layer: longest_loop(*call(layer, length, width)))
+    loops: dict[Any, int] = {}
     for depth in range(length):
         layer = layer_at(depth)
         reached = np.asarray(_depends(layer, length, width, seeds)) @ reached
-        steps += longest(layer)
+        if layer not in loops:
+            loops[layer] = longest_loop(*call(layer, length, width))
+        steps += loops[layer]
         if reached.all():
             return steps
     return math.inf

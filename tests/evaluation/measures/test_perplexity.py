@@ -54,8 +54,8 @@ def zeros(model: LanguageModel):
 def measured(model, params, corpus: Corpus) -> dict[str, float]:
     inputs = EvalInputs(model, params, corpus, Batching(max_tokens=64))
     found = Perplexity().after_training(inputs)
-    assert all(one.better == "lower" for one in found)
-    return {one.key.name: one.value for one in found}
+    assert all(measurement.better == "lower" for measurement in found)
+    return {measurement.key.name: measurement.value for measurement in found}
 
 
 @pytest.mark.parametrize("stride", [pytest.param(None, marks=pytest.mark.long), 3])
@@ -66,7 +66,7 @@ def test_it_is_the_likelihood_of_the_split_by_what_is_counted(file, stride):
     params = jax.jit(init)(*arguments)["params"]
     call = jax.jit(partial(model.apply, deterministic=True))
     total, symbols = 0.0, 0
-    for source, target in ((one.source, one.target) for one in corpus.splits["test"]):
+    for source, target in ((example.source, example.target) for example in corpus.splits["test"]):
         given = jnp.array([[START, *target[:-1]]])
         logits = call({"params": params}, jnp.array([source]), given)
         logs = np.asarray(jax.nn.log_softmax(logits[0]), np.float64)

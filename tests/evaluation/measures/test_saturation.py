@@ -1,5 +1,6 @@
 """Saturation measures against closed forms and finite differences."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import jax
@@ -15,6 +16,7 @@ from attnjax.config.vary import vary
 from attnjax.data.corpora.parallel_text import TabSeparated
 from attnjax.errors import UserError
 from attnjax.evaluation import attention_numbers
+from attnjax.evaluation.measurement import Measurement
 from attnjax.evaluation.measures.alignment import Alignment, Heatmaps
 from attnjax.evaluation.measures.base import EvalInputs
 from attnjax.evaluation.measures.saturation import Saturation
@@ -45,13 +47,17 @@ def by_definition(p: np.ndarray, logits: np.ndarray) -> tuple[float, float, floa
     return variance, -(p * np.log(p)).sum(), norm
 
 
+def by_name(measurements: Sequence[Measurement]) -> dict[str, float]:
+    return {measurement.key.name: measurement.value for measurement in measurements}
+
+
 def measured(inputs: EvalInputs, moment: str) -> dict[str, float]:
     """The numbers of the first test sentences, by name."""
     measure = Saturation(examples=EXAMPLES)
     found = measure.at_init(inputs) if moment == "initial" else measure.after_training(inputs)
-    assert {one.key.moment for one in found} == {moment}
-    assert not any(one.better for one in found)
-    return {one.key.name: one.value for one in found}
+    assert {measurement.key.moment for measurement in found} == {moment}
+    assert not any(measurement.better for measurement in found)
+    return by_name(found)
 
 
 def test_jacobian_norm_is_the_derivatives_by_finite_differences():
@@ -151,9 +157,8 @@ def test_an_initial_value_may_be_the_mean_of_several_draws(inputs):
     drawn = [init(key, ids, ids)["params"] for key in jax.random.split(jax.random.key(5), 2)]
     alone = [measured(given._replace(params=p), "initial") for p in (inputs.params, *drawn)]
     mean = {name: np.mean([draw[name] for draw in alone]) for name in alone[0]}
-    values = {one.key.name: one.value for one in measure.at_init(given)}
-    assert values == pytest.approx(mean, rel=1e-5)
-    trained = {one.key.name: one.value for one in measure.after_training(given)}
+    assert by_name(measure.at_init(given)) == pytest.approx(mean, rel=1e-5)
+    trained = by_name(measure.after_training(given))
     assert trained == pytest.approx(measured(given, "trained"))
 
 
