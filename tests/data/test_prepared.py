@@ -142,6 +142,13 @@ def test_words_that_several_processes_count(task, monkeypatch):
     assert [*(place(task).parent / "vocabularies").glob("*/source/sentencepiece.model")]
 
 
+def test_no_more_processes_than_cores_that_this_one_may_use(task, monkeypatch):
+    monkeypatch.setattr(preparation, "PER_PROCESS", 1)
+    for cores in ({0}, {3, 5, 8}):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: cores, raising=False)
+        assert preparation._processes(task, "train") == len(cores)
+
+
 def test_tab_separated_pairs_and_vocabularies_of_a_run(folder):
     (folder / "t.tsv").write_text("a b\tA\nc\tB B\n")
     task = TabSeparated(folder=str(folder), train="t.tsv", valid=None, test=None)
