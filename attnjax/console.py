@@ -10,10 +10,10 @@ from rich.table import Table
 
 
 class PlainConsole(Console):
-    """A console on which text is shown and does nothing else, whoever wrote it.
+    """A console on which text is only shown, whoever wrote it.
 
-    Files of somebody else reach it: control characters, by which a terminal is steered, become
-    escapes, and brackets are no markup.
+    It may show text of untrusted files: control characters, which steer a terminal, are escaped,
+    and brackets are no markup.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -31,7 +31,7 @@ class PlainConsole(Console):
 
 
 def printable(text: str) -> str:
-    """Return a text whose control characters, but for line breaks and tabs, are JSON's escapes."""
+    """Return a text whose control characters, except line breaks and tabs, are JSON's escapes."""
     return "".join(map(_printable, text))
 
 
@@ -48,9 +48,9 @@ def print_line(console: Console, line: str) -> None:
 def plain_table(
     words: Sequence[str], figures: Sequence[str] = (), title: str | None = None
 ) -> Table:
-    """A table with columns of words, and columns of figures, aligned at the right.
+    """Return a table with columns of words, and columns of figures, aligned at the right.
 
-    On a narrow screen a cell takes several lines, and nothing of it is left out.
+    On a narrow screen a cell takes several lines, and nothing is left out.
     """
     drawn = Table(box=None, pad_edge=False, title=title, title_justify="left")
     for column in words:

@@ -12,7 +12,7 @@ class UserError(ValueError):
 
 
 class MachineError(UserError):
-    """The machine or another process is in the way: a full disk, a locked folder.
+    """An obstacle of the machine or of another process: a full disk, a locked folder.
 
     The error concerns every run, unlike one that training or measuring a single run raises.
     """
@@ -49,7 +49,7 @@ class Interrupted(Exception):
 
 
 def message(error: BaseException) -> str:
-    """An error's message; the method of a user's own class may raise an error itself."""
+    """Return an error's message; the method of a user's own class may raise an error itself."""
     try:
         return str(error)
     except Exception:
@@ -57,17 +57,17 @@ def message(error: BaseException) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message."""
+    """Return the first line of an error's message."""
     return (message(error).splitlines() or [""])[0]
 
 
 def one_line(text: str) -> str:
-    """A text with its line breaks and other control characters as escapes."""
+    """Escape the line breaks and other control characters of a text."""
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def exhausted(error: Exception) -> bool:
-    """Whether an error means that there is not enough memory."""
+    """Return whether an error means that there is not enough memory."""
     # JAX raises a RuntimeError; JAX is not imported here to name its class
     return isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in message(error)
 
@@ -78,7 +78,7 @@ def warn(sentence: str) -> None:
 
 
 def unknown(what: str, name: object, known: Iterable[str]) -> UserError:
-    """The error for a name that does not exist: the nearest known one, or all to choose from.
+    """Return the error for an unknown name, with the nearest known one or all to choose from.
 
     Args:
         what: the kind of thing that is named, "variant".

@@ -13,11 +13,11 @@ from tempfile import TemporaryDirectory
 
 @contextmanager
 def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
-    """An empty file beside `path` that takes its place when the block ends without an error.
+    """Yield an empty file beside `path` that replaces it when the block ends without an error.
 
-    A reader sees the file of before or the new one, also when two processes write at once. A
-    symbolic link at `path` is replaced; the file that it points to stays as it is. After an error
-    nothing is left beside `path`.
+    A reader sees the old file or the new one, even when two processes write at once. A symbolic
+    link at `path` is replaced; the file that it points to stays as it is. After an error nothing is
+    left beside `path`.
 
     Args:
         path: the file.
@@ -42,18 +42,20 @@ def write_atomically(path: Path, content: bytes | str, *, mode: int = 0o666) -> 
 
 
 def in_a_line(text: str) -> str:
-    """A text as one line of a file: a line break is a space, so that later lines keep their number.
+    """Return a text as one line of a file, so that later lines keep their number.
 
-    A line ends at a line feed, a carriage return or both, as readers of text files count.
+    A line break becomes a space.
+
+    A line ends at a line feed, a carriage return or both, as for readers of text files.
     """
     return re.sub(r"\r\n|\r|\n", " ", text)
 
 
 def plain_file(path: Path) -> Path:
-    """Return the path of a file that is to be read, or of none.
+    """Return the path of a file that is to be read; nothing need be there.
 
     Raises:
-        OSError: a folder, a pipe or a device is there; to read it could take for ever.
+        OSError: a folder, a pipe or a device is there; reading it could block for ever.
     """
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "it is damaged: it is not a file", str(path))
@@ -61,22 +63,22 @@ def plain_file(path: Path) -> Path:
 
 
 def file_digest(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits."""
+    """Return the SHA-256 of a file, in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def folder_size(folder: Path) -> int:
-    """The bytes of all files below a folder."""
+    """Return the size in bytes of all files below a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """An empty folder beside `path` that takes its place when the block ends without an error.
+    """Yield an empty folder that is renamed to `path` when the block ends without an error.
 
     Args:
-        path: the folder, which must not be there; the folder above it must.
+        path: the folder, which must not exist; the folder above it must.
     """
     with TemporaryDirectory(dir=path.parent, prefix=".new-") as above:
         beside = Path(above) / "new"

@@ -39,7 +39,7 @@ STOREYS = (
     ("attnjax.nn",),
     ("attnjax.data",),
     ("attnjax.config",),
-    ("attnjax.errors", "attnjax.files", "attnjax.console"),
+    ("attnjax.errors", "attnjax.files", "attnjax.console", "attnjax.machine"),
 )
 CORE = (
     "attnjax.nn",

@@ -12,7 +12,7 @@ from rich.table import Table
 from attnjax.config.serialize import parse_json
 from attnjax.console import plain_table
 from attnjax.errors import UserError
-from attnjax.runs.versions import usable_cores
+from attnjax.machine import usable_cores
 
 
 def machine() -> dict[str, Any]:

@@ -36,7 +36,6 @@ from attnjax.data.corpora.sentences import (
     Unlabeled as Unlabeled,
 )
 from attnjax.data.corpora.tfds import Translation as Translation
-from attnjax.data.corpora.tfds_builder import build_translation as build_translation
 from attnjax.data.corpora.tfds_texts import LabeledTfds as LabeledTfds, RawTfds as RawTfds
 from attnjax.data.corpus import (
     Corpus as Corpus,

@@ -22,10 +22,10 @@ class Batch(NamedTuple):
 
 
 class Packing(NamedTuple):
-    """The number of the sentence of each place of packed rows.
+    """The sentence number of each position of packed rows.
 
-    Sentences are numbered in each row from 0, and stand in this order; the padding behind them has
-    the next number. The arrays are NumPy's on the host, and JAX's in a model.
+    Sentences are numbered in each row from 0, in their order; the padding after them has the next
+    number. The arrays are NumPy's on the host, and JAX's in a model.
     """
 
     source: Any  # integers [B, S]
@@ -35,7 +35,7 @@ class Packing(NamedTuple):
 class PackedBatch(NamedTuple):
     """The examples of one training step, several in a row, each of which the model reads alone."""
 
-    source: np.ndarray  # int32 [B, S], the sources of a row one behind the other, then PAD
+    source: np.ndarray  # int32 [B, S], the sources of a row one after the other, then PAD
     target: np.ndarray  # int32 [B, T], their targets in the same order, then PAD
     source_sentence: Any  # see `Packing`
     target_sentence: Any
@@ -61,7 +61,7 @@ class Bucket:
         return self.examples.lengths[self.indices]
 
     def batch(self, index: int, order: np.ndarray) -> tuple[np.ndarray, Batch]:
-        """A batch of a permutation [n], and its examples' indices, -1 for filler rows."""
+        """Return a batch of a permutation [n], and its examples' indices, -1 for filler rows."""
         first, last = (number * len(order) // self.batches for number in (index, index + 1))
         chosen = self.indices[order[first:last]]
         rows, source, target = self.shape
@@ -75,7 +75,7 @@ class Bucket:
 
 @lru_cache(maxsize=64)
 def permutation(length: int, *entropy: int) -> np.ndarray:
-    """A permutation of 0, ..., length - 1, to be read; every step of an epoch reads the same."""
+    """Return a read-only permutation of 0, ..., length - 1, the same in every step of an epoch."""
     order = np.random.default_rng(entropy).permutation(length)
     order.flags.writeable = False
     return order
@@ -83,7 +83,7 @@ def permutation(length: int, *entropy: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """The batches of a training run. Every example comes once an epoch, in one of the buckets.
+    """The batches of a training run. Every example occurs once an epoch, in one of the buckets.
 
     The order of shapes depends on the epoch alone, so that batches of several seeds can be stacked;
     the examples within a batch depend on the seed, too.
@@ -108,13 +108,13 @@ class BatchPlan:
 
     @property
     def padding(self) -> float:
-        """The share of padding among all places of an epoch, of source and target together."""
-        places = sum(b.batches * b.shape[0] * sum(b.shape[1:]) for b in self.buckets)
-        held = sum(int(b.lengths.sum()) for b in self.buckets)
-        return 1 - held / places
+        """The share of padding among all positions of an epoch, source and target together."""
+        positions = sum(b.batches * b.shape[0] * sum(b.shape[1:]) for b in self.buckets)
+        symbols = sum(int(b.lengths.sum()) for b in self.buckets)
+        return 1 - symbols / positions
 
     def like(self, others: Sequence[Examples]) -> "list[BatchPlan]":
-        """Plans for other examples, each as many as these, so that batches of all can be stacked.
+        """Plan equally many other examples each, so that the batches of all plans can be stacked.
 
         At each step all of them have the same shape. The number of batches, and of examples in
         each, is this plan's; sources and targets are padded to the longest of all.
@@ -133,23 +133,23 @@ class BatchPlan:
                 replace(bucket, examples=examples, indices=order[begin:stop])
                 for examples, order in zip(others, orders, strict=True)
             ]
-            longest = np.max([bucket.shape[1:], *(each.lengths.max(0) for each in equal)], axis=0)
+            longest = np.max([bucket.shape[1:], *(other.lengths.max(0) for other in equal)], axis=0)
             shape = (bucket.shape[0], *longest.tolist())
-            alike.append([replace(each, shape=shape) for each in equal])
+            alike.append([replace(other, shape=shape) for other in equal])
             stop = begin
         return [replace(self, buckets=buckets) for buckets in zip(*alike, strict=True)]
 
     def in_order(self) -> Iterator[tuple[np.ndarray, Batch]]:
-        """Batches of all examples, short ones first, with the examples' indices (-1: filler)."""
+        """Yield batches of all examples, short ones first, with their indices (-1: filler)."""
         for bucket in reversed(self.buckets):
             order = np.arange(len(bucket.indices))
             for index in range(bucket.batches):
                 yield bucket.batch(index, order)
 
     def batch(self, step: int, seed: int) -> Batch | PackedBatch:
-        """The batch of a step, counted from 0."""
-        epoch, place = divmod(step, self.per_epoch)
-        number = permutation(self.per_epoch, epoch)[place]
+        """Return the batch of a step, counted from 0."""
+        epoch, position = divmod(step, self.per_epoch)
+        number = permutation(self.per_epoch, epoch)[position]
         ends = np.cumsum([bucket.batches for bucket in self.buckets])
         which = int(np.searchsorted(ends, number, side="right"))
         bucket = self.buckets[which]
@@ -159,6 +159,6 @@ class BatchPlan:
 
 
 def by_length(lengths: np.ndarray) -> np.ndarray:
-    """The order of examples by the longer of their lengths [N, 2]."""
-    # ties by both lengths: neighbors that are alike in both waste least in the last batch
+    """Return the order of examples by the longer of their lengths [N, 2]."""
+    # ties by both lengths: neighbors that are alike in both need the least padding in a batch
     return np.lexsort((lengths[:, 1], lengths[:, 0], lengths.max(1)))

@@ -1,9 +1,9 @@
-"""Examples are put into batches of a few fixed shapes.
+"""Batches of a few fixed shapes.
 
-Each shape is compiled once, so there are few; sentences of similar length share a batch, so little
-is padded. Examples are sorted by the longer of their two lengths and cut into buckets so that least
-is padded, by dynamic programming. On Multi30k with 8,192 tokens and 8 shapes 87 % of all places
-hold a symbol; buckets by source or target length alone reach 71 %.
+Each shape is compiled once, so there are few; sentences of similar length share a batch, so there
+is little padding. Examples are sorted by the longer of their two lengths and cut into the buckets
+with the least padding, by dynamic programming. On Multi30k with 8,192 tokens and 8 shapes 87 % of
+all positions hold a symbol; buckets by source or target length alone reach 71 %.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from attnjax.data.examples import Encoded, Examples
 from attnjax.errors import UserError
 
 CUTS = 256
-"""The number of lengths that are tried as ends of buckets."""
+"""The largest number of lengths that are tried as ends of buckets."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Batching:
     batch_size_multiple: PositiveInt = 8
 
     def check(self, examples: Sequence[Encoded], where: str = "") -> np.ndarray:
-        """The lengths of source and target, [N, 2], of examples that fit into batches.
+        """Return the lengths of source and target, [N, 2]; refuse examples that fit no batch.
 
         `where` is the examples' origin in words, " of the train split".
         """
@@ -52,12 +52,12 @@ class Batching:
         lengths = Examples.of(examples).lengths
         worst = int(lengths.max(1).argmax())
         source, target = lengths[worst].tolist()
-        places = self.batch_size_multiple * max(source, target)
-        if places > self.max_tokens:
+        positions = self.batch_size_multiple * max(source, target)
+        if positions > self.max_tokens:
             raise UserError(
                 f"example {worst + 1}{where} has {source} source and {target} target symbols "
                 f"(END counted); {self.batch_size_multiple} such rows "
-                f"(batching.batch_size_multiple) are {places:,}, more than "
+                f"(batching.batch_size_multiple) are {positions:,}, more than "
                 f"batching.max_tokens={self.max_tokens:,}"
             )
         return lengths
@@ -69,11 +69,11 @@ class Batching:
         return BatchPlan(tuple(self._buckets(examples, lengths)))
 
     def unpacked(self) -> "Batching":
-        """The batching of validation and evaluation, one example a row."""
+        """Return the batching of validation and evaluation, one example a row."""
         return self
 
     def with_room(self, examples: Sequence[Encoded], *, shapes: int) -> "Batching":
-        """A batching for evaluation, which leaves no example out however long, in so few shapes."""
+        """Return a batching for evaluation: every example fits; at most `shapes` shapes."""
         longest = int(Examples.of(examples).lengths.max())
         return Batching(
             max_tokens=max(self.max_tokens, self.batch_size_multiple * longest),
@@ -82,19 +82,19 @@ class Batching:
         )
 
     def examples_of_seed(self, examples: Sequence[Encoded], seed: int) -> Sequence[Encoded]:
-        """The examples of a split that the run of this seed is tested on: all of them."""
+        """Return the examples of a split that the run of this seed is tested on: all of them."""
         del seed
         return examples
 
     def batch_size_of(self, longest: int) -> int:
-        """The largest number of examples in a batch whose longest side has this length."""
+        """Return the largest number of examples in a batch whose longest side has this length."""
         most = self.max_tokens // longest
         if self.batch_size is not None:
             most = min(most, self.batch_size)
         return most // self.batch_size_multiple * self.batch_size_multiple
 
     def _buckets(self, examples: Examples, lengths: np.ndarray) -> Iterator[Bucket]:
-        """The buckets with the least padding, those of long examples first.
+        """Yield the buckets with the least padding, those of long examples first.
 
         A bucket fills its last batch with the next shorter examples, and takes all of those if less
         than half a batch would remain: a step on few examples is noisy.
@@ -119,16 +119,16 @@ class Batching:
 
 
 def cheapest_cuts(lengths: np.ndarray, shapes: int) -> list[int]:
-    """The beginnings, 0 first, of at most `shapes` buckets of examples with the least padding.
+    """Return the beginnings, 0 first, of the at most `shapes` buckets with the least padding.
 
     `lengths` [N, 2] are those of source and target, sorted by the longer of both.
     """
-    # behind the last example of each length
+    # after the last example of each length
     ends = np.flatnonzero(np.diff(lengths.max(1), append=-1)) + 1
     ends = ends[np.linspace(0, len(ends) - 1, min(len(ends), CUTS)).round().astype(int)]
     starts, count = np.concatenate([[0], ends[:-1]]), len(ends)
     longest = np.maximum.reduceat(lengths, starts)
-    # cost[i, j]: the places of one bucket from starts[i] to ends[j]
+    # cost[i, j]: the positions of one bucket from starts[i] to ends[j]
     cost = np.full((count, count), np.inf)
     for i in range(count):
         cost[i, i:] = (ends[i:] - starts[i]) * np.maximum.accumulate(longest[i:]).sum(1)
@@ -147,5 +147,5 @@ def cheapest_cuts(lengths: np.ndarray, shapes: int) -> list[int]:
 
 
 def in_order(examples: Sequence[Encoded], batching: Batching) -> Iterator[tuple[np.ndarray, Batch]]:
-    """Check examples, and give them as `BatchPlan.in_order`, one a row."""
+    """Check examples, and yield them as `BatchPlan.in_order`, one a row."""
     yield from batching.unpacked().plan(examples).in_order()

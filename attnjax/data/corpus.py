@@ -1,6 +1,7 @@
 """Tasks, and the corpora that they load: examples encoded as the input of a model."""
 
 import hashlib
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -47,7 +48,7 @@ class Corpus:
         notes: sentences about the data that a reader of the results must know, such as "12 of 500
             training examples are left out: ..."; printed before training.
         text_notes: see `attnjax.data.text_notes`; None: nothing is counted yet.
-        drawn: draws the corpus of a seed; None: the runs of all seeds have this corpus.
+        drawn: draws the corpus of a seed; None: the runs of all seeds share this corpus.
     """
 
     vocabularies: Vocabularies
@@ -60,25 +61,31 @@ class Corpus:
     _digests: dict[str, str] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def of_seed(self, seed: int) -> "Corpus":
-        """The corpus of the run of a seed."""
+        """Return the corpus of the run of a seed."""
         return self if self.drawn is None else self.drawn(seed)
 
     def digest(self, split: str) -> str:
-        """A digest of the sources and references of a split, in their order."""
+        """Return a digest of the sources and references of a split, in their order."""
         if split not in self._digests:
             self._digests[split] = self._known_digest(split) or self._digest(split)
         return self._digests[split]
 
     def _known_digest(self, split: str) -> str:
-        """The digest of a split whose texts know it; "": they do not."""
+        """Return the digest of a split if its texts know it, or ""."""
         sides = self.sources.get(split), self.references.get(split)
         known = {getattr(texts, "of_split", "") for texts in sides}
         return known.pop() if len(known) == 1 else ""
 
     def _digest(self, split: str) -> str:
-        digest = hashlib.sha256()
-        for text in chain(self.sources.get(split, ()), self.references.get(split, ())):
+        digest, count, breaks = hashlib.sha256(), 0, []
+        for count, text in enumerate(
+            chain(self.sources.get(split, ()), self.references.get(split, ())), start=1
+        ):
             digest.update(text.encode() + b"\n")
+            if "\n" in text:
+                breaks.append((count, text.count("\n")))
+        if breaks and count > 1:  # a single text, of raw text, is told by its lines
+            digest.update(json.dumps(breaks).encode())  # "a\nb" is not "a" and "b"
         examples = self.splits.get(split)
         # ids are left out: they depend on the vocabulary
         if examples and not (examples.source.are_ids and examples.target.are_ids):
@@ -90,7 +97,7 @@ class Corpus:
 
 
 def ids(text: str, vocabulary: Vocabulary) -> list[int]:
-    """The ids of a text, and END; a piece that is not in the vocabulary becomes UNKNOWN."""
+    """Encode a text, with END; a piece that is not in the vocabulary becomes UNKNOWN."""
     return [*vocabulary.encode(text), END]
 
 
@@ -101,7 +108,7 @@ def build(
 ) -> Corpus:
     """Encode examples by "train", "valid", "test" with the vocabularies of both sides.
 
-    A source without a vocabulary stays the array that it is; a target without one is empty.
+    A source without a vocabulary stays an array; a target without one is empty.
     `source_ids` encodes a source: `Task.ids` if a task changes the order.
     """
     source, target = vocabularies
@@ -138,7 +145,7 @@ class Task(ABC):
 
     @property
     def file_encoding(self) -> Encoding:
-        """The encoding of more files of such texts, for a trained run: that of the task's own."""
+        """The encoding that a trained run expects of further files: that of the task's files."""
         return getattr(self, "encoding", "UTF-8")
 
     @property
@@ -161,11 +168,11 @@ class Task(ABC):
         """
 
     def split_name(self, split: str) -> str:
-        """The name of "train", "valid" or "test" where it comes from, for readers of results."""
+        """Return the name that "train", "valid" or "test" has in its source, for results."""
         return split
 
     def of_seed(self, seed: int) -> "Task":
-        """The task of the run of a seed: a task that generates data draws them by this seed.
+        """Return the task of the run of a seed: a task that generates data draws it by this seed.
 
         A part that is a task, or a tuple of tasks, gets the seed, too.
         """
@@ -175,15 +182,15 @@ class Task(ABC):
                 return tuple(map(drawn, part))
             return part.of_seed(seed) if isinstance(part, Task) else part
 
-        parts = {each.name: drawn(getattr(self, each.name)) for each in fields(self)}
+        parts = {field.name: drawn(getattr(self, field.name)) for field in fields(self)}
         return replace(self, **parts)
 
     def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
-        """The ids of a source text, encoded as the corpus encodes its sources."""
+        """Encode a source text as the corpus encodes its sources."""
         return ids(text, vocabulary)
 
     def words(self, text: str, vocabulary: Vocabulary) -> list[str]:
-        """The words of a source text, one for each of its `ids` but END."""
+        """Split a source text into words, one for each of its `ids` but END."""
         return vocabulary.split(text)
 
 

@@ -30,22 +30,22 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of different lengths that lie in one array; they may overlap, and be in any order."""
+    """Rows of different lengths in one array; they may overlap, and be in any order."""
 
     values: np.ndarray  # [V, ...], integers (ids) or floats; may be mapped from a file
     starts: np.ndarray  # [N], the index in `values` of the first element of each row
-    stops: np.ndarray  # [N], the index behind the last one
+    stops: np.ndarray  # [N], the index after the last one
 
     @classmethod
     def cut(cls, values: np.ndarray, offsets: np.ndarray) -> "Rows":
-        """The rows between N + 1 offsets; nothing is copied."""
+        """Return the rows between N + 1 offsets; nothing is copied."""
         return cls(values, offsets[:-1], offsets[1:])
 
     def __len__(self) -> int:
         return len(self.starts)
 
     def __getitem__(self, index: int) -> list[int] | np.ndarray:
-        """A row: a list of ids, or an array of floats."""
+        """Return a row: a list of ids, or an array of floats."""
         row = self.values[self.starts[index] : self.stops[index]]
         return row.tolist() if self.are_ids else row
 
@@ -60,15 +60,15 @@ class Rows:
         return (self.stops - self.starts).astype(np.int32)
 
     def select(self, chosen: slice | np.ndarray) -> "Rows":
-        """Some of the rows; the values are shared."""
+        """Return some of the rows; the values are shared."""
         return Rows(self.values, self.starts[chosen], self.stops[chosen])
 
     def head(self, length: int) -> "Rows":
-        """The first elements of each row, at most `length`."""
+        """Return the first elements of each row, at most `length`."""
         return replace(self, stops=np.minimum(self.stops, self.starts + length))
 
     def padded(self, chosen: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-        """Chosen rows, then empty ones, as one array [*shape, ...], padded with PAD or NaN."""
+        """Pad chosen rows, and rows of padding after them, to [*shape, ...] with PAD or NaN."""
         kind, filler = (np.int32, PAD) if self.are_ids else (np.float32, np.nan)
         result = np.full((*shape, *self.values.shape[1:]), filler, kind)
         bounds = zip(self.starts[chosen].tolist(), self.stops[chosen].tolist(), strict=True)
@@ -88,7 +88,7 @@ class Rows:
 
 
 class _Flat:
-    """Rows copied one behind the other while they come: int32, or float32 if they are arrays."""
+    """Rows that are copied one after the other: int32, or float32 if they are arrays."""
 
     def __init__(self) -> None:
         self._ids = array("i")
@@ -145,7 +145,7 @@ class Examples(Sequence[Encoded]):
         return Encoded(self.source[index], self.target[index], alignment)
 
     def select(self, chosen: np.ndarray) -> "Examples":
-        """The examples of these indices; their ids are shared."""
+        """Return the examples with these indices; their ids are shared."""
         return Examples(
             self.source.select(chosen),
             self.target.select(chosen),

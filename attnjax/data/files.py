@@ -43,7 +43,7 @@ SHARD = re.compile(r"-(\d{5})-of-(\d{5})(?:\.gz)?$")
 
 
 def find_folder(folder: str) -> Path:
-    """A folder as it is given, or else under the folder that ATTNJAX_DATA names.
+    """Find a folder as it is given, or else under the folder that ATTNJAX_DATA names.
 
     Raises:
         NoCorpus: there is no such folder in either place.
@@ -52,12 +52,12 @@ def find_folder(folder: str) -> Path:
 
 
 def find_file(file: str | Path) -> Path:
-    """A file, or what its path stands for (see `parts`), found and refused as by `find_folder`."""
+    """Find a file, or what its path stands for (see `parts`), as `find_folder` finds a folder."""
     return _find(file, "file", _stands_for_files)
 
 
 def find_file_or_pipe(file: str | Path) -> Path:
-    """A file as by `find_file`, or a pipe, whose lines are read once: `<(head FILE)`."""
+    """Find a file as `find_file`, or a pipe, whose lines are read once: `<(head FILE)`."""
     return _find(file, "file", lambda path: _comes_once(path) or _stands_for_files(path))
 
 
@@ -70,23 +70,23 @@ def _stands_for_files(path: Path) -> bool:
 
 
 def _pattern(path: Path) -> str:
-    """The pattern of a file's name, in which an asterisk alone stands for other characters."""
+    """Return the glob pattern of a file's name, in which only an asterisk is special."""
     return glob.escape(path.name).replace("[*]", "*")
 
 
 def _comes_once(path: Path) -> bool:
-    """Whether a path is a pipe or a device, which cannot be read again."""
+    """Return whether a path is a pipe or a device, which cannot be read again."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _find(path: str | Path, kind: str, exists: Callable[[Path], bool]) -> Path:
     try:
         given, above = Path(path).expanduser(), os.environ.get(DATA_VARIABLE)
-        places = [given, Path(above, given)] if above else [given]
-        for place in map(Path.expanduser, places):
-            if exists(place):
-                return place
-        here, once = Path.cwd(), [*filter(_comes_once, places)]
+        candidates = [given, Path(above, given)] if above else [given]
+        for candidate in map(Path.expanduser, candidates):
+            if exists(candidate):
+                return candidate
+        here, once = Path.cwd(), [*filter(_comes_once, candidates)]
     except (OSError, RuntimeError, ValueError) as error:
         # a name that is too long, an unknown ~user, a NUL character
         reason = getattr(error, "strerror", None) or error
@@ -102,7 +102,7 @@ def _find(path: str | Path, kind: str, exists: Callable[[Path], bool]) -> Path:
             f" in {here}, and the environment variable {DATA_VARIABLE}, which may name the folder "
             "that holds it, is not set"
         )
-    near = (_beside(here / place.expanduser()) for place in places if kind == "file")
+    near = (_beside(here / path.expanduser()) for path in candidates if kind == "file")
     raise NoCorpus(f"there is no {kind} {given}{where}{next(filter(None, near), '')}")
 
 
@@ -113,7 +113,7 @@ def _no_regular_file(path: Path) -> UserError:
 
 
 def _beside(missing: Path) -> str:
-    """The names in the folder of a missing file, in words, the most similar first."""
+    """Describe the contents of a missing file's folder, the most similar names first."""
     if not missing.parent.is_dir():
         return ""
     names = [path.name for path in missing.parent.iterdir() if not path.name.startswith(".")]
@@ -123,10 +123,11 @@ def _beside(missing: Path) -> str:
 
 
 def parts(path: Path) -> list[Path]:
-    """The files that a name stands for: `train.en`, `train.en.gz`, or its shards in their order.
+    """Return the files that a name stands for: `train.en`, `train.en.gz`, or its shards in order.
 
-    Shards are named `train.en-00000-of-00003`, with `.gz` behind if they are compressed. A name
-    with an asterisk, `books/*.txt`, stands for all files that it fits, in the order of their names.
+    Shards are named `train.en-00000-of-00003`, followed by `.gz` if they are compressed. A name
+    with an asterisk, `books/*.txt`, stands for all files that match it, in the order of their
+    names.
     """
     for whole in (path, path.with_name(f"{path.name}.gz")):
         if whole.is_file():
@@ -155,7 +156,7 @@ def parts(path: Path) -> list[Path]:
 
 
 def read_text(path: Path, encoding: Encoding = "UTF-8") -> str:
-    """The text of a file, without a byte order mark; or of all its `parts`, one behind the other.
+    """Read the text of a file, without a byte order mark; or of all its `parts`, concatenated.
 
     Raises:
         UserError: the file or a part is missing or damaged, is not in this encoding, or all is
@@ -171,7 +172,7 @@ def read_text(path: Path, encoding: Encoding = "UTF-8") -> str:
 
 
 def each_line(path: Path, encoding: Encoding = "UTF-8") -> Iterator[str]:
-    r"""The lines of a file, of its `parts` or of a pipe, one by one; "\n" and "\r\n" end a line.
+    r"""Yield the lines of a file, of its `parts` or of a pipe; "\n" and "\r\n" end a line.
 
     Raises:
         UserError: as `read_text`, once the line is read.
@@ -187,14 +188,14 @@ def each_line(path: Path, encoding: Encoding = "UTF-8") -> Iterator[str]:
 
 
 def read_lines(path: Path, encoding: Encoding = "UTF-8") -> list[str]:
-    """All of `each_line`."""
+    """Read all lines, as `each_line` yields them."""
     return [*each_line(path, encoding)]
 
 
 def parse_lines[T](
     path: Path, parse: Callable[[str], T], encoding: Encoding = "UTF-8"
 ) -> Iterator[T]:
-    """What a function makes of `each_line`; its ValueError's message follows "PATH, line 3, "."""
+    """Parse `each_line` by a function; its ValueError's message follows "PATH, line 3, "."""
     for number, line in enumerate(each_line(path, encoding), start=1):
         try:
             yield parse(line)
@@ -214,7 +215,7 @@ def _opened(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
 
 
 def _lines(path: Path, encoding: Encoding) -> Iterator[str]:
-    """The lines of one file, without the line feeds that end them."""
+    """Yield the lines of one file, without the line feeds that end them."""
     # not str.splitlines: it also splits at characters that occur within a line of a corpus
     rest, ended = "", False
     for text in _decoded(path, encoding):
@@ -234,7 +235,7 @@ def _lines(path: Path, encoding: Encoding) -> Iterator[str]:
 
 
 def _decoded(path: Path, encoding: Encoding) -> Iterator[str]:
-    """The text of one file, block by block."""
+    """Yield the text of one file, block by block."""
     line = 1
     with _opened(path) as file:
         first = file.read(BLOCK)
@@ -253,7 +254,7 @@ def _decoded(path: Path, encoding: Encoding) -> Iterator[str]:
 
 
 def _codec(content: bytes, path: Path, encoding: Encoding) -> str:
-    """The codec of a file that begins with these bytes; an error if it has another encoding."""
+    """Return the codec of a file that begins with these bytes; refuse another encoding."""
     if encoding not in CODECS:
         raise unknown("encoding", encoding, CODECS)
     codec = _recognized(content)
@@ -270,9 +271,9 @@ def _codec(content: bytes, path: Path, encoding: Encoding) -> str:
 
 
 def _recognized(content: bytes) -> str | None:
-    """The codec of a file that begins with these bytes, if they show it; ASCII shows none.
+    """Return the codec of a file that begins with these bytes, if they reveal it; ASCII does not.
 
-    The bytes of most other encodings are letters of Windows-1252, so none but this is recognized.
+    Nor does Windows-1252, since the bytes of most other encodings are letters in it.
     """
     for mark, codec in MARKS.items():
         if content.startswith(mark):

@@ -1,4 +1,4 @@
-"""The data of tasks, each of which is read once."""
+"""The corpora of tasks, each of which is loaded once."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -10,18 +10,18 @@ from attnjax.data.vocabularies import Vocabularies
 
 
 class Corpora:
-    """The corpora of tasks; what a reader of the results must know of a corpus is said once."""
+    """The corpora of tasks; the notes on a corpus are printed once."""
 
     def __init__(self, say: Callable[[str], None] = lambda _: None) -> None:
         self._say = say
-        self._read: dict[Task, Corpus] = {}
+        self._loaded: dict[Task, Corpus] = {}
 
     def of(self, task: Task, vocabularies: Vocabularies | None = None) -> Corpus:
-        """The corpus of a task; if each seed has its own, `Corpus.of_seed` draws them.
+        """Return the corpus of a task; if each seed has its own, `Corpus.of_seed` draws them.
 
-        Those of all seeds have the vocabularies of the corpus; None: they are learned.
+        The corpora of all seeds share these vocabularies; None: they are learned.
         """
-        if task not in self._read:
+        if task not in self._loaded:
             corpus = task.load(vocabularies)
             # those of a prepared corpus were counted when it was prepared
             counted = text_notes(corpus) if corpus.text_notes is None else corpus.text_notes
@@ -33,8 +33,8 @@ class Corpora:
                 corpus = replace(
                     corpus, drawn=lambda seed: self.of(task.of_seed(seed), corpus.vocabularies)
                 )
-            self._read[task] = corpus
-        return self._read[task]
+            self._loaded[task] = corpus
+        return self._loaded[task]
 
 
 def _without_spaces(task: Task, corpus: Corpus) -> Iterator[str]:

@@ -28,20 +28,20 @@ def _tokenizer(language: str) -> "MosesTokenizer":
     return MosesTokenizer(lang=language)
 
 
-KEPT = 20_000
-"""The texts whose words are remembered: lengths of sentences are checked, then the same encoded."""
+CACHE_SIZE = 20_000
+"""The texts whose words are cached: a sentence's length is checked before it is encoded."""
 
 
-@lru_cache(KEPT)
+@lru_cache(CACHE_SIZE)
 def tokenize(text: str, language: str) -> tuple[str, ...]:
-    """The words and punctuation marks of a text: `It's late,` -> `It`, `'s`, `late`, `,`."""
+    """Split a text into words and punctuation marks: `It's late,` -> `It`, `'s`, `late`, `,`."""
     # not escaped: "&" stays "&", as in the text that a reader sees
     return tuple(_tokenizer(language).tokenize(text, escape=False))
 
 
 @dataclass(frozen=True)
 class MosesVocabulary(WordVocabulary):
-    """Each word or punctuation mark that Moses' rules of a language find is a piece."""
+    """Each word or punctuation mark, by Moses' rules of a language, is a piece."""
 
     language: str
 

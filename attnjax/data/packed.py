@@ -1,4 +1,4 @@
-"""Packed batches: several sentences in each row, so that hardly any place is padding."""
+"""Packed batches: several sentences in each row, so that there is hardly any padding."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,20 +19,20 @@ class RowPatterns(NamedTuple):
     """Rows by the kinds of sentences in them; a kind is a pair of lengths of source and target."""
 
     kind: np.ndarray  # [N], of each example
-    slots: np.ndarray  # [N], the kind of each sentence of all rows, one row behind the other
+    slots: np.ndarray  # [N], the kind of each sentence of all rows, one row after the other
     begins: np.ndarray  # [R + 1], the index in `slots` at which each row begins, and N
 
 
 def row_patterns(lengths: np.ndarray, length: int) -> RowPatterns:
-    """Rows of at most `length` places on either side that hold every example [N, 2] once.
+    """Pack all examples, of lengths [N, 2], in rows of at most `length` positions on either side.
 
-    A row begins with the longest kind that is left, and takes the kind that fills it best, with as
-    much room on both sides, until none fits. As many rows as possible are made alike, so that the
-    time depends on the number of kinds and hardly on that of examples.
+    A row begins with the longest kind that is left; the kind that fills it best, leaving as much
+    room on one side as on the other, is added until none fits. As many rows as possible are made
+    alike, so that the time depends on the number of kinds and hardly on that of examples.
 
     Source: Johnson 1973 (first-fit decreasing), here in two dimensions.
     """
-    # int64: of rows of 46,340 places the square is beyond int32
+    # int64: the square of a length of 46,341 overflows int32
     numbers = lengths[:, 0].astype(np.int64) * (length + 1) + lengths[:, 1]
     present, kind, left = np.unique(numbers, return_inverse=True, return_counts=True)
     sizes = np.stack(np.divmod(present, length + 1), 1).astype(np.int64)
@@ -41,7 +41,7 @@ def row_patterns(lengths: np.ndarray, length: int) -> RowPatterns:
     rank = order.argsort()
     rows, copies = [], []
     while len(going := np.flatnonzero(left)):
-        row = _filled(sizes[going], left[going], length)
+        row = _fill_row(sizes[going], left[going], length)
         used, uses = np.unique(going[row], return_counts=True)
         count = int((left[used] // uses).min())
         left[used] -= count * uses
@@ -54,8 +54,11 @@ def row_patterns(lengths: np.ndarray, length: int) -> RowPatterns:
     return RowPatterns(rank[kind].astype(dtype), slots.astype(dtype), begins)
 
 
-def _filled(sizes: np.ndarray, left: np.ndarray, length: int) -> np.ndarray:
-    """The kinds in a row, the first of which is kind 0; [M, 2] sizes and [M] numbers left."""
+def _fill_row(sizes: np.ndarray, left: np.ndarray, length: int) -> np.ndarray:
+    """Return the indices of the example kinds that fill a row, starting with kind 0.
+
+    sizes [M, 2]; left [M]: the unused examples of each kind.
+    """
     row, room, left = [0], length - sizes[0], left.copy()
     left[0] -= 1
     while True:
@@ -74,7 +77,7 @@ def _filled(sizes: np.ndarray, left: np.ndarray, length: int) -> np.ndarray:
 def packed_side(
     side: Rows, examples: np.ndarray, rows: np.ndarray, shape: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One side of examples in rows: the ids, then PAD, and the number of each place's sentence.
+    """Lay out one side of examples in rows: ids, then PAD; and each position's sentence number.
 
     `examples` [M] are indices, row by row, `rows` [M] the row of each; both results have `shape`.
     """
@@ -84,21 +87,21 @@ def packed_side(
     first = np.searchsorted(rows, np.arange(shape[0] + 1))  # the first example of each row
     before = np.concatenate([[0], ends])
     number = np.arange(len(examples)) - first[rows]
-    # from a place in all rows together to its place in the rows, and in the ids
+    # from an index into all examples' symbols to the position in the rows, and in the ids
     in_row = rows * shape[1] - before[first[rows]]
     which = np.repeat(np.arange(len(examples)), lengths)
     index = np.arange(len(which))
-    place = index + in_row[which]
+    position = index + in_row[which]
     ids = np.full(shape[0] * shape[1], PAD, np.int32)
-    ids[place] = side.values[index + (begins - before[:-1])[which]]
+    ids[position] = side.values[index + (begins - before[:-1])[which]]
     sentence = np.repeat(np.diff(first), shape[1]).astype(np.int32)
-    sentence[place] = number[which]
+    sentence[position] = number[which]
     return ids.reshape(shape), sentence.reshape(shape)
 
 
 @dataclass(frozen=True)
 class PackedPlan(BatchPlan):
-    """The packed batches of a training run. Every example comes once an epoch.
+    """The packed batches of a training run. Every example occurs once an epoch.
 
     The lengths that share a row are the same in every epoch; which examples have these lengths, and
     the order of the rows, depend on epoch and seed. All examples are in one bucket.
@@ -111,14 +114,14 @@ class PackedPlan(BatchPlan):
 
     @classmethod
     def of(cls, examples: Examples, rows: int, length: int) -> "PackedPlan":
-        """Pack examples into batches of so many rows, of so many places on either side."""
+        """Pack examples into batches of `rows` rows, of `length` positions on either side."""
         patterns = row_patterns(examples.lengths, length)
         indices = np.arange(len(examples), dtype=np.int32)
         batches = ceil((len(patterns.begins) - 1) / rows)
         return cls((Bucket(examples, indices, batches, (rows, length, length)),), patterns)
 
     def like(self, others: Sequence[Examples]) -> list[BatchPlan]:
-        """As `BatchPlan.like`; the rows of each plan are packed anew, into as many batches."""
+        """Plan other examples as `BatchPlan.like`; rows are packed anew, into as many batches."""
         rows, length, _ = self.buckets[0].shape
         made: list[BatchPlan] = [self.of(examples, rows, length) for examples in others]
         if len(counts := {plan.per_epoch for plan in made}) > 1:
@@ -130,9 +133,9 @@ class PackedPlan(BatchPlan):
         return made
 
     def batch(self, step: int, seed: int) -> PackedBatch:
-        epoch, place = divmod(step, self.per_epoch)
+        epoch, index = divmod(step, self.per_epoch)
         order, examples = self._epoch(seed, epoch)
-        first, last = (number * len(order) // self.per_epoch for number in (place, place + 1))
+        first, last = (number * len(order) // self.per_epoch for number in (index, index + 1))
         chosen = order[first:last]
         begins = self.patterns.begins
         counts = begins[chosen + 1] - begins[chosen]
@@ -140,14 +143,14 @@ class PackedPlan(BatchPlan):
         slots = np.arange(len(rows)) + np.repeat(
             begins[chosen] - np.cumsum(counts) + counts, counts
         )
-        held, shape = self.buckets[0].examples, self.buckets[0].shape[:2]
-        chosen = examples[slots]
-        source, source_sentence = packed_side(held.source, chosen, rows, shape)
-        target, target_sentence = packed_side(held.target, chosen, rows, shape)
+        bucket, chosen = self.buckets[0], examples[slots]
+        shape = bucket.shape[:2]
+        source, source_sentence = packed_side(bucket.examples.source, chosen, rows, shape)
+        target, target_sentence = packed_side(bucket.examples.target, chosen, rows, shape)
         return PackedBatch(source, target, source_sentence, target_sentence)
 
     def _epoch(self, seed: int, epoch: int) -> tuple[np.ndarray, np.ndarray]:
-        """The order of an epoch's rows, and the example of each slot; a seed's last is kept."""
+        """Return an epoch's order of rows and example of each slot; cache a seed's last epoch."""
         last, drawn = self._last.get(seed, (None, None))
         if drawn is None or last != epoch:
             drawn = self._drawn(seed, epoch)
@@ -158,7 +161,7 @@ class PackedPlan(BatchPlan):
         draw, patterns = np.random.default_rng((seed, epoch)), self.patterns
         order = draw.permutation(len(patterns.begins) - 1)
         examples = draw.permutation(self.buckets[0].indices)
-        # both in the order of their kinds: the examples of a kind, shuffled, and its slots
+        # sort both by kind: the shuffled examples of a kind go into its slots
         by_kind = examples[np.argsort(patterns.kind[examples], kind="stable")]
         filled = np.empty_like(by_kind)
         filled[np.argsort(patterns.slots, kind="stable")] = by_kind
@@ -174,13 +177,13 @@ class Packed(Batching):
     in at most `shapes` shapes.
 
     Attributes:
-        length: the places of a row on either side, at least as many as the longest sentence has.
+        length: the positions of a row on either side, at least those of the longest sentence.
     """
 
     length: PositiveInt = 128
 
     def check(self, examples: Sequence[Encoded], where: str = "") -> np.ndarray:
-        """As `Batching.check`, of examples that fit into rows."""
+        """Check as `Batching.check`, and that examples fit into rows."""
         if self.batch_size is not None:
             raise UserError(
                 "packed batches hold as many examples as fit: wanted batching.batch_size none; got "

@@ -1,9 +1,10 @@
-"""The preparation of a corpus: its texts are encoded once, by all cores, and kept in files.
+"""The preparation of a corpus: its texts are encoded once, by all cores, and saved in files.
 
-Meanwhile progress.json counts what is safely written: one that was killed goes on behind it.
+A preparation that was killed resumes after the examples counted in progress.json. One process at a
+time works on a folder; the others wait, and say so.
 """
 
-import os
+import errno
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -11,12 +12,11 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from attnjax.config.walk import walk
-from attnjax.data.alone import alone
 from attnjax.data.corpus import Corpus, Example, Task, build
 from attnjax.data.prepared import (
     MANIFEST,
@@ -41,27 +41,34 @@ from attnjax.data.prepared import (
 from attnjax.data.row_files import MappedTexts, sync
 from attnjax.data.text_notes import text_notes
 from attnjax.data.text_task import TextTask
-from attnjax.data.tokenizing import each_chunk
+from attnjax.data.tokenizing import map_chunks
 from attnjax.data.vocabularies import Vocabularies, joint, load_vocabularies
 from attnjax.data.vocabulary import SplitWords
-from attnjax.errors import UserError
+from attnjax.errors import MachineError, UserError
 from attnjax.files import new_folder
+from attnjax.machine import usable_cores
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 LARGE = 100_000_000
-"""A corpus whose files have so many bytes is prepared at its first use: about 400,000 pairs."""
+"""A corpus whose files have at least these bytes, about 400,000 pairs, is prepared at first use."""
 
 PER_PROCESS = 10_000_000
-"""The bytes of files for which a process more is started, which takes a second."""
+"""The bytes of files for which one more process is started, which takes a second."""
 
 SAVE_EVERY = 100_000
 """The examples after which progress is saved."""
 
+SECONDS_OF_SILENCE = 60.0
+"""Where there are no locks, a process that gives no sign of life for this long has ended."""
+
+NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP)
+"""The errors of file systems without locks."""
+
 
 def is_prepared(task: TextTask) -> bool:
-    """Whether a task's corpus is read from prepared files: it is large, or is prepared already."""
+    """Return whether a task's corpus is read from prepared files: if large or prepared already."""
     if None in map(source_code, own_classes(task).values()):
         return False  # nobody can tell whether the classes are those of a preparation
     files = source_files(task)
@@ -69,19 +76,19 @@ def is_prepared(task: TextTask) -> bool:
 
 
 def to_be_prepared(task: Task) -> bool:
-    """Whether the first use of a task prepares its corpus, or that of a task in it."""
+    """Return whether the first use of a task prepares its corpus, or that of a task in it."""
     parts = (task, *(part for _, part in walk(task)))
     texts = [part for part in parts if isinstance(part, TextTask)]
     return any(is_prepared(text) and not (place(text) / MANIFEST).exists() for text in texts)
 
 
 def prepared(task: TextTask, vocabularies: Vocabularies | None = None) -> Corpus:
-    """The corpus of a task from its prepared files, which are made if they are not there."""
+    """Return the corpus of a task from its prepared files, which are written if missing."""
     return mapped_corpus(task, *prepare(task, vocabularies))
 
 
 def prepare(task: Task, vocabularies: Vocabularies | None = None) -> tuple[Path, PreparedManifest]:
-    """The folder of a prepared corpus, and what it holds; see `prepared`."""
+    """Return the folder of a prepared corpus and its manifest; see `prepared`."""
     if not isinstance(task, TextTask) or not source_files(task):
         raise UserError(f"{type(task).__name__} names no files, by which texts are prepared")
     for name, kind in own_classes(task).items():
@@ -96,10 +103,10 @@ def prepare(task: Task, vocabularies: Vocabularies | None = None) -> tuple[Path,
         from attnjax.console import PlainConsole, print_line
 
         console = PlainConsole(stderr=True)
-        with _working_on(folder, partial(print_line, console)) as still_alone:
+        with _working_on(folder, partial(print_line, console)) as check_alone:
             # another process may have prepared it while this one waited
             manifest = PreparedManifest.read(folder) or _prepare(
-                task, vocabularies, folder, console, still_alone
+                task, vocabularies, folder, console, check_alone
             )
     check_unchanged(manifest.files, folder)
     check_columns(folder, manifest)
@@ -107,11 +114,55 @@ def prepare(task: Task, vocabularies: Vocabularies | None = None) -> tuple[Path,
 
 
 @contextmanager
+def alone(folder: Path, say: Callable[[str], None]) -> Iterator[Callable[[], None]]:
+    """Be the only process that works on a folder; the folder above is created.
+
+    Where the file system has no locks, a file beside the folder gives signs of life. The function
+    that is yielded raises MachineError once another process has taken over.
+
+    Raises:
+        OSError: the folder above cannot be written to.
+        MachineError: this process was silent for too long, and another one has taken over.
+    """
+    from filelock import FileLock, SoftFileLease
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    lease = None
+    try:
+        lock = _acquired(FileLock(f"{folder}.lock", fallback_to_soft=False), folder, say)
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
+        lease = SoftFileLease(f"{folder}.lease", lease_duration=SECONDS_OF_SILENCE)
+        lock = _acquired(lease, folder, say)
+
+    def check() -> None:
+        if lease is not None and lease.compromise is not None:
+            raise MachineError(
+                f"{folder} was taken over by another process, because this one gave no sign of "
+                "life; repeat the command once that process has ended"
+            )
+
+    with lock:
+        yield check
+
+
+def _acquired(lock: Any, folder: Path, say: Callable[[str], None]) -> Any:
+    from filelock import Timeout
+
+    try:
+        return lock.acquire(blocking=False)
+    except Timeout:
+        say(f"data: waits for another process that prepares {folder}")
+        return lock.acquire(poll_interval=0.5)
+
+
+@contextmanager
 def _working_on(folder: Path, say: Callable[[str], None]) -> Iterator[Callable[[], None]]:
     """Be alone on the folder of a corpus or a vocabulary, and refuse links in it; see `alone`."""
-    with ExitStack() as held:
+    with ExitStack() as locks:
         try:
-            still_alone = held.enter_context(alone(folder, say))
+            check_alone = locks.enter_context(alone(folder, say))
         except OSError as error:
             raise UserError(
                 f"{folder.parent} cannot be written to ({error.strerror}); the variable {VARIABLE} "
@@ -123,7 +174,7 @@ def _working_on(folder: Path, say: Callable[[str], None]) -> Iterator[Callable[[
                     f"{path} is a symbolic link, and a corpus is prepared in a folder of its own: "
                     f"remove the link, or delete {folder}"
                 )
-        yield still_alone
+        yield check_alone
 
 
 def _prepare(
@@ -131,7 +182,7 @@ def _prepare(
     vocabularies: Vocabularies | None,
     folder: Path,
     console: "Console",
-    still_alone: Callable[[], None],
+    check_alone: Callable[[], None],
 ) -> PreparedManifest:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -155,7 +206,7 @@ def _prepare(
                 written = _size([*folder.glob("*.sources"), *folder.glob("*.references")])
                 state = f"{name}: {split.count:,} examples"
                 bar.update(shown, description=state, completed=written)
-                still_alone()
+                check_alone()
                 if split.count - made.split(name).count >= SAVE_EVERY:
                     made = _saved(made, folder, split)
             made = _saved(made, folder, split)
@@ -173,7 +224,7 @@ def _prepare(
 def _learned(
     task: TextTask, files: tuple[SourceFile, ...], say: Callable[[str], None]
 ) -> Vocabularies:
-    """The vocabularies of a task, learned once for all tasks with the same training texts."""
+    """Return the vocabularies of a task, learned once for all tasks with its training texts."""
     wanted = {str(path) for path in source_files(task, ["train"])}
     # the other fields, which the vocabularies do not depend on, are at their defaults
     inputs = replace(task, valid=None, test=None, source_order=type(task).source_order)
@@ -183,20 +234,20 @@ def _learned(
         if not folder.exists():
             say("data: learns the vocabulary of the training texts")
             learned = _learn(task)
-            with new_folder(folder) as beside:
-                learned.save(beside)
+            with new_folder(folder) as new:
+                learned.save(new)
     return load_vocabularies(folder)
 
 
 def _learn(task: TextTask) -> Vocabularies:
-    """The vocabularies of a task; where all are of words, all cores count them."""
+    """Learn the vocabularies of a task; all cores count words, where both sides are of words."""
     source, target = task.vocabulary_parts
     processes = _processes(task, "train")
     if not (processes and isinstance(source, SplitWords) and isinstance(target, SplitWords)):
         return task.learn(lambda: filter(task.keeps, _examples(task, "train")))
     counts: tuple[Counter[str], Counter[str]] = Counter(), Counter()
     call = partial(count_words, task, (source, target))
-    for chunk in each_chunk(call, _examples(task, "train"), processes):
+    for chunk in map_chunks(call, _examples(task, "train"), processes):
         for count, more in zip(counts, chunk, strict=True):
             count.update(more)
     if task.target_vocabulary is None:
@@ -207,18 +258,17 @@ def _learn(task: TextTask) -> Vocabularies:
 def count_words(
     task: TextTask, parts: tuple[SplitWords, SplitWords], examples: tuple[Example, ...]
 ) -> tuple[Counter[str], Counter[str]]:
-    """How often each word occurs in the examples that are kept, in their sources and targets."""
+    """Count each word in the sources, and in the targets, of the examples that are kept."""
     kept = [*filter(task.keeps, examples)]
     source, target = parts
     return source.count(pair.source for pair in kept), target.count(pair.target for pair in kept)
 
 
 def _processes(task: TextTask, split: str) -> int:
-    """The number of processes that tokenize a split; 0: this one does."""
+    """Return the number of processes that tokenize a split; 0: this one does."""
     if own_classes(task):
         return 0  # a process of ours knows no classes of an experiment's file
-    cores = getattr(os, "process_cpu_count", os.cpu_count)() or 1
-    return min(cores, _size(source_files(task, [split])) // PER_PROCESS)
+    return min(usable_cores(), _size(source_files(task, [split])) // PER_PROCESS)
 
 
 def _examples(task: TextTask, split: str) -> Iterable[Example]:
@@ -228,19 +278,19 @@ def _examples(task: TextTask, split: str) -> Iterable[Example]:
 def _written(
     task: TextTask, vocabularies: Vocabularies, folder: Path, split: PreparedSplit
 ) -> Iterator[PreparedSplit]:
-    """Write the rest of a split; gives what is written of it, chunk by chunk."""
+    """Write the rest of a split; yield what is written of it, chunk by chunk."""
     files = column_files(folder, split, vocabularies)
 
     def with_digests(split: PreparedSplit) -> PreparedSplit:
-        every = {name: digest for file in files for name, digest in file.digests.items()}
-        return replace(split, digests=every)
+        digests = {name: digest for file in files for name, digest in file.digests.items()}
+        return replace(split, digests=digests)
 
     for file in files:
         file.keep(split.kept, split.digests)
     yield with_digests(split)
     examples = islice(_examples(task, split.name), split.count, None)
     call = partial(encode, task, vocabularies, split.name == "train")
-    for read, columns in each_chunk(call, examples, _processes(task, split.name)):
+    for read, columns in map_chunks(call, examples, _processes(task, split.name)):
         for file, rows in zip(files, columns, strict=True):
             file.append(rows)
         longer = np.maximum(columns.source.lengths, columns.target.lengths)
@@ -254,19 +304,19 @@ def _written(
 def encode(
     task: TextTask, vocabularies: Vocabularies, train: bool, examples: tuple[Example, ...]
 ) -> tuple[int, Columns]:
-    """The number of examples, and the columns of those that are kept, encoded as by `Task.load`."""
+    """Encode examples as `Task.load` does; return their number and the columns of those kept."""
     kept = [example for example in examples if not train or task.keeps(example)]
     part = build({"part": kept}, vocabularies, task.ids)
     split = part.splits["part"]
-    texts = (MappedTexts.rows_of(each["part"]) for each in (part.sources, part.references))
+    texts = (MappedTexts.rows_of(side["part"]) for side in (part.sources, part.references))
     return len(examples), Columns(split.source, split.target, *texts)
 
 
 def _saved(made: PreparedManifest, folder: Path, split: PreparedSplit) -> PreparedManifest:
-    """Save how far a split is written, once that is on the disk."""
+    """Save how far a split is written, once that is on disk."""
     for path in folder.glob(f"{split.name}.*"):
         sync(path)
-    others = (each for each in made.splits if each.name != split.name)
+    others = (other for other in made.splits if other.name != split.name)
     made = replace(made, splits=(*others, split))
     made.write(folder, PROGRESS)
     return made

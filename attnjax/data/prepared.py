@@ -1,8 +1,8 @@
 """Prepared corpora: folders of encoded examples that are mapped into memory.
 
 A folder has the columns of every split, the vocabularies, and a manifest with the digests of the
-columns, which is written last. All columns are read when they are opened for the first time;
-verified.json keeps the times of these files, and they are read again only if one was touched since.
+columns, which is written last. All columns are verified when they are opened for the first time;
+verified.json has the times of these files, and they are verified again only if one was touched.
 """
 
 import hashlib
@@ -36,8 +36,8 @@ VARIABLE = "ATTNJAX_PREPARED"
 
 MANIFEST, PROGRESS, VERIFIED = "manifest.json", "progress.json", "verified.json"
 VOCABULARY = "vocabulary"
-FORM = 2
-"""The number of this form of files: a corpus is prepared anew for another one."""
+FORM = 3
+"""The version of the files' format: after a change, corpora are prepared anew."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class SourceFile:
 
     @property
     def changed(self) -> bool:
-        """Whether the file's content is another one, or is gone; read if only the time differs."""
+        """Whether the file's content differs, or is gone; it is read if only the time differs."""
         path = Path(self.path)
         if not path.is_file() or path.stat().st_size != self.size:
             return True
@@ -65,12 +65,12 @@ class SourceFile:
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedSplit:
-    """How many examples of a split were read, and how many of them were kept and written.
+    """The numbers of examples of a split that were read, and that were kept and written.
 
     Attributes:
-        lengths: how many of those have a longer side of 1, 2, 3 to 4, 5 to 8, ... symbols.
+        lengths: the numbers of those whose longer side has 1, 2, 3 to 4, 5 to 8, ... symbols.
         digests: the SHA-256 of the columns' files, by their names.
-        texts: the digest of the texts, see `Corpus.digest`; "": they are not all written.
+        texts: the digest of the texts, see `Corpus.digest`; "": not all are written yet.
     """
 
     name: str  # "train", "valid" or "test"
@@ -83,7 +83,7 @@ class PreparedSplit:
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedManifest:
-    """What a folder is prepared from, and what it holds so far."""
+    """The source files and the contents so far of a prepared folder."""
 
     vocabulary: str  # the digest of the vocabularies
     files: tuple[SourceFile, ...]
@@ -92,7 +92,7 @@ class PreparedManifest:
 
     @classmethod
     def read(cls, folder: Path, name: str = MANIFEST) -> "PreparedManifest | None":
-        """The manifest of a folder; None: it has none."""
+        """Read the manifest of a folder; None: it has none."""
         path = folder / name
         try:
             content = parse_json(path.read_text(encoding="utf-8"))
@@ -103,7 +103,7 @@ class PreparedManifest:
             raise UserError(f"{path} is damaged: delete {folder}") from error
 
     def split(self, name: str) -> PreparedSplit:
-        """What is written of a split so far."""
+        """Return what is written of a split so far."""
         begun = (split for split in self.splits if split.name == name)
         return next(begun, PreparedSplit(name=name))
 
@@ -121,7 +121,7 @@ class Columns(NamedTuple):
 
 
 def source_files(task: TextTask, splits: Iterable[str] | None = None) -> list[Path]:
-    """The files that splits (None: all) and the vocabularies are read from, as absolute paths.
+    """List the absolute paths of the files of splits (None: all) and of the vocabularies.
 
     There are none if the task names no files.
     """
@@ -145,7 +145,7 @@ def check_unchanged(files: Iterable[SourceFile], folder: Path) -> None:
 
 
 def column_files(folder: Path, split: PreparedSplit, vocabularies: Vocabularies) -> list[RowFile]:
-    """The file of each column of a split; an id takes as few bytes as the vocabulary allows."""
+    """Return the file of each column of a split; ids have the smallest type that holds them."""
     text = np.dtype(np.uint8), 256
     kinds = (*((side.dtype, side.size) for side in vocabularies if side is not None), text, text)
     names = (f"{split.name}.{column}" for column in Columns._fields)
@@ -155,7 +155,7 @@ def column_files(folder: Path, split: PreparedSplit, vocabularies: Vocabularies)
 def check_columns(folder: Path, manifest: PreparedManifest) -> None:
     """Refuse columns that are not as they were written.
 
-    They are read only if one of their files was touched since they were read the last time.
+    They are read only if one of their files was touched since they were last read.
     """
     digests = {name: digest for split in manifest.splits for name, digest in split.digests.items()}
     times = {name: [digest, *_times(folder / name)] for name, digest in digests.items()}
@@ -170,9 +170,9 @@ def check_columns(folder: Path, manifest: PreparedManifest) -> None:
 
 
 def _times(path: Path) -> tuple[int, int, int]:
-    """The size of a file, and the times of its last changes in nanoseconds.
+    """Return the size of a file, and the times of its last changes in nanoseconds.
 
-    The second time cannot be set: a copy, or a file whose first time was set back, has another one.
+    The second time cannot be set: a copy, or a file whose first time was set back, differs in it.
     """
     try:
         stat = path.stat()
@@ -182,7 +182,7 @@ def _times(path: Path) -> tuple[int, int, int]:
 
 
 def _verified(folder: Path) -> Any:
-    """The digests and times of the files when they were read; None: they are to be read."""
+    """Return the digests and times of the files when they were verified; None: they were not."""
     try:
         return parse_json((folder / VERIFIED).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -190,13 +190,13 @@ def _verified(folder: Path) -> Any:
 
 
 def own_classes(task: TextTask) -> dict[str, type]:
-    """The classes of a task's parts that are not of attnjax, by name."""
+    """Return the classes of a task's parts that are not of attnjax, by name."""
     kinds = {type(part) for part in (task, *(value for _, value in walk(task))) if is_part(part)}
     return {kind.__name__: kind for kind in kinds if not kind.__module__.startswith("attnjax.")}
 
 
 def source_code(kind: type) -> str | None:
-    """The text of a class; None: it stands in no file, such as one typed into an interpreter."""
+    """Return the source code of a class; None: it is in no file, as one typed at a prompt."""
     try:
         return inspect.getsource(kind)
     except (OSError, TypeError):
@@ -204,7 +204,7 @@ def source_code(kind: type) -> str | None:
 
 
 def prepared_folder() -> Path:
-    """The folder of all prepared corpora: that of ATTNJAX_PREPARED, or one in the user's cache."""
+    """Return the folder of prepared corpora: ATTNJAX_PREPARED, or one in the user's cache."""
     try:
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         return Path(os.environ.get(VARIABLE) or cache / "attnjax" / "prepared").expanduser()
@@ -213,14 +213,14 @@ def prepared_folder() -> Path:
 
 
 def place(task: TextTask, vocabularies: Vocabularies | None = None) -> Path:
-    """The folder of a corpus, prepared or not; without vocabularies they are learned."""
+    """Return the folder of a corpus, prepared or not; vocabularies of None are learned."""
     given = "" if vocabularies is None else vocabularies.digest
     key = digest(task, [str(path) for path in source_files(task)], given)
     return prepared_folder() / f"{type(task).__name__}-{key}"
 
 
 def digest(task: TextTask, *more: Any) -> str:
-    """The digest of a task, of the code of its parts that are not of attnjax, and of other data."""
+    """Return a digest of a task, of the code of its parts outside attnjax, and of more data."""
     own = own_classes(task)
     code = [source_code(own[name]) for name in sorted(own)]
     fields = {**to_json(task, own), "folder": None}  # however it is named, its files are the same
@@ -229,21 +229,21 @@ def digest(task: TextTask, *more: Any) -> str:
 
 
 def mapped_corpus(task: TextTask, folder: Path, manifest: PreparedManifest) -> Corpus:
-    """The corpus that a folder holds."""
+    """Map the corpus of a folder into memory."""
     vocabularies = load_vocabularies(folder / VOCABULARY, manifest.vocabulary)
-    columns, texts = {}, {}
+    splits, sources, references = {}, {}, {}
     for split in manifest.splits:
         files = column_files(folder, split, vocabularies)
-        columns[split.name] = Columns(*(file.rows(split.kept) for file in files))
-        texts[split.name] = split.texts
+        columns = Columns(*(file.rows(split.kept) for file in files))
+        splits[split.name] = Examples(columns.source, columns.target)
+        sources[split.name] = MappedTexts(columns.sources, split.texts)
+        references[split.name] = MappedTexts(columns.references, split.texts)
     train = manifest.split("train")
     return Corpus(
         vocabularies=vocabularies,
-        splits={name: Examples(each.source, each.target) for name, each in columns.items()},
-        sources={name: MappedTexts(each.sources, texts[name]) for name, each in columns.items()},
-        references={
-            name: MappedTexts(each.references, texts[name]) for name, each in columns.items()
-        },
+        splits=splits,
+        sources=sources,
+        references=references,
         notes=task.notes(train.kept, train.count),
         text_notes=manifest.text_notes,
     )

@@ -1,4 +1,4 @@
-"""Rows in files that grow, and are mapped into memory to be read."""
+"""Rows in files that grow while they are written, and are memory-mapped to be read."""
 
 import hashlib
 import os
@@ -17,10 +17,10 @@ from attnjax.files import file_digest
 
 @dataclass(frozen=True)
 class RowFile:
-    """Rows of one type in a file that grows; a second file, int64, says where each row begins.
+    """Rows of one type in a file that grows; a second file, int64, has the offsets of the rows.
 
     Attributes:
-        limit: every number is below it.
+        limit: every number in the rows is below it.
     """
 
     path: Path
@@ -39,9 +39,9 @@ class RowFile:
         return {name: content.hexdigest() for name, content in self._hashes.items()}
 
     def keep(self, count: int, digests: Mapping[str, str]) -> None:
-        """Cut it after its first rows, whose files had these digests.
+        """Truncate both files to the first `count` rows, when they had these digests.
 
-        What a killed process left behind them is gone.
+        What a killed process wrote after these rows is lost.
         """
         with _named(self.path):
             if not count:
@@ -67,7 +67,7 @@ class RowFile:
         os.truncate(self.offsets, 8 * (count + 1))
 
     def append(self, rows: Rows) -> None:
-        """Write rows, which lie one behind the other from 0 on, at its end."""
+        """Append rows, which lie one after the other from offset 0 on."""
         with _named(self.path):
             before = self.path.stat().st_size // self.dtype.itemsize
             values, stops = rows.values.astype(self.dtype), (rows.stops + before).astype(np.int64)
@@ -77,16 +77,16 @@ class RowFile:
                 self._hashes[path.name].update(content.data)
 
     def rows(self, count: int) -> Rows:
-        """Its rows, so many; one is read from disk when it is used."""
+        """Return the first `count` rows, memory-mapped."""
         offsets, values = _mapped(self.offsets, np.dtype(np.int64)), _mapped(self.path, self.dtype)
         if len(offsets) != count + 1 or offsets[-1] != len(values):
             raise damaged(self.path)
         return Rows.cut(values, offsets)
 
     def check(self, count: int, digests: Mapping[str, str]) -> None:
-        """Refuse files without these digests, offsets that do not ascend, and numbers too large.
+        """Refuse files with other digests, offsets that do not ascend, and numbers too large.
 
-        All of it is read.
+        Both files are read completely.
         """
         for path in (self.path, self.offsets):
             try:
@@ -101,7 +101,7 @@ class RowFile:
 
 
 def sync(path: Path) -> None:
-    """Return when what was written to a file is on the disk."""
+    """Wait until what was written to a file is on disk."""
     with _named(path), path.open("rb+") as file:
         os.fsync(file.fileno())
 
@@ -116,13 +116,13 @@ def _mapped(path: Path, dtype: np.dtype) -> np.ndarray:
 
 
 def damaged(path: Path) -> UserError:
-    """The error for a file of a prepared corpus that is not as it was written."""
+    """Return the error for a file of a prepared corpus that is not as it was written."""
     return UserError(f"{path} is damaged: delete the folder {path.parent}, and it is prepared anew")
 
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Let an error of the system name the file: a full disk names none."""
+    """Add the file's name to a system error: that of a full disk has none."""
     try:
         yield
     except OSError as error:
@@ -132,11 +132,11 @@ def _named(path: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class MappedTexts(Sequence[str]):
-    """Texts whose UTF-8 lies in a mapped file; a text is made when it is read.
+    """Texts in a memory-mapped UTF-8 file; a text is decoded when it is read.
 
     Attributes:
-        rows: bytes, a row a text.
-        of_split: the digest of the split whose sources or references they are; "": not known.
+        rows: bytes, a row for each text.
+        of_split: the digest of the split whose sources or references these are; "": unknown.
     """
 
     rows: Rows
@@ -144,7 +144,7 @@ class MappedTexts(Sequence[str]):
 
     @classmethod
     def rows_of(cls, texts: Sequence[str]) -> Rows:
-        """The rows of texts, one behind the other in memory."""
+        """Encode texts as rows, one after the other in memory."""
         encoded = [text.encode() for text in texts]
         offsets = np.cumsum([0, *map(len, encoded)])
         return Rows.cut(np.frombuffer(b"".join(encoded), np.uint8), offsets)
@@ -154,6 +154,6 @@ class MappedTexts(Sequence[str]):
 
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
-            return [self[place] for place in range(len(self))[index]]
+            return [self[number] for number in range(len(self))[index]]
         row = self.rows.values[self.rows.starts[index] : self.rows.stops[index]]
         return row.tobytes().decode()

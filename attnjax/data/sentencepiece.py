@@ -66,9 +66,8 @@ class SentencePieceVocabulary(Vocabulary):
     @classmethod
     def restore(cls, folder: Path, content: Mapping[str, Any]) -> "SentencePieceVocabulary":
         model = plain_file(folder / cls.FILE).read_bytes()
-        digest = sha256(model).hexdigest()
         # before sentencepiece reads it, which a damaged model can crash
-        if content.get(cls.FILE, digest) != digest:
+        if content[cls.FILE] != sha256(model).hexdigest():
             raise ValueError(f"{folder / cls.FILE} is not as it was written")
         vocabulary = cls.of(model)
         if vocabulary.pieces != tuple(content["pieces"]):
@@ -77,7 +76,7 @@ class SentencePieceVocabulary(Vocabulary):
 
     @classmethod
     def of(cls, model: bytes) -> "SentencePieceVocabulary":
-        """The vocabulary of a sentencepiece model.
+        """Return the vocabulary of a sentencepiece model.
 
         Raises:
             ValueError: the bytes are no such model.
@@ -116,7 +115,7 @@ class SentencePiece(VocabularyPart):
     sample: PositiveInt | None = None
 
     def learn(self, texts: Iterable[str]) -> SentencePieceVocabulary:
-        """The pieces that sentencepiece finds, the same ones each time."""
+        """Learn the pieces that sentencepiece finds, the same ones each time."""
         from sentencepiece import SentencePieceTrainer
 
         model, texts = io.BytesIO(), self._drawn(texts)
@@ -160,7 +159,7 @@ class SentencePiece(VocabularyPart):
         return SentencePieceVocabulary.of(model.getvalue())
 
     def _drawn(self, texts: Iterable[str]) -> list[str]:
-        """The texts to learn from; no more than these are held in memory.
+        """Draw the texts to learn from; no more than these are held in memory.
 
         Source: Vitter 1985, algorithm R.
         """
@@ -168,6 +167,6 @@ class SentencePiece(VocabularyPart):
         drawn = list(islice(texts, self.sample))
         draw = Random(0)
         for seen, text in enumerate(texts, start=len(drawn) + 1):
-            if (place := draw.randrange(seen)) < len(drawn):
-                drawn[place] = text
+            if (index := draw.randrange(seen)) < len(drawn):
+                drawn[index] = text
         return drawn

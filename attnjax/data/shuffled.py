@@ -1,4 +1,4 @@
-"""A task whose sources lose their order."""
+"""A task whose sources are shuffled."""
 
 from dataclasses import dataclass, replace
 
@@ -17,7 +17,8 @@ class Shuffled(ChangedTask):
     """The examples of a task, the symbols of each source in a random order, END still last.
 
     A symbol is a word, a subword or a character, as the vocabulary decides. Equal texts have equal
-    orders, in every split; the seed gives others. It tells what a model can know without the order.
+    orders, in every split; another seed gives other orders. It shows what a model can learn without
+    the order.
     """
 
     seed: NonNegativeInt = 0
@@ -41,20 +42,22 @@ class Shuffled(ChangedTask):
 
     def words(self, text: str, vocabulary: Vocabulary) -> list[str]:
         words = super().words(text, vocabulary)
-        return [words[place] for place in self._order(text, len(words))]
+        return [words[old] for old in self._order(text, len(words))]
 
     def _shuffled(self, text: str, example: Encoded) -> Encoded:
         moved = example._replace(source=self._move(text, [*example.source]))
         if example.alignment is None:
             return moved
         new = np.argsort(self._order(text, len(example.source) - 1))
-        alignment = (frozenset(int(new[place]) for place in old) for old in example.alignment)
+        alignment = (
+            frozenset(int(new[position]) for position in origins) for origins in example.alignment
+        )
         return moved._replace(alignment=tuple(alignment))
 
     def _move(self, text: str, ids: list[int]) -> list[int]:
-        """The ids of a source in its order; the last one, END, stays."""
-        return [*(ids[place] for place in self._order(text, len(ids) - 1)), ids[-1]]
+        """Reorder the ids of a source; the last one, END, stays."""
+        return [*(ids[old] for old in self._order(text, len(ids) - 1)), ids[-1]]
 
     def _order(self, text: str, length: int) -> np.ndarray:
-        """For each new position the old one."""
+        """Return the old position of each new one."""
         return np.random.default_rng([self.seed, *text.encode()]).permutation(length)

@@ -1,4 +1,4 @@
-"""Texts that are empty or repeated, and test sources that training has, too: they test memory."""
+"""Notes on texts that are empty or repeated, and on test sources that are in training, too."""
 
 from array import array
 from collections.abc import Iterator
@@ -10,16 +10,16 @@ from attnjax.errors import UserError
 
 
 def text_notes(corpus: Corpus) -> tuple[str, ...]:
-    """Notes that count empty texts, repeated pairs, and test sources that training has, too.
+    """Count empty texts, repeated pairs, and test sources that are also in training, in notes.
 
-    Only texts are compared, letter by letter. It is an error if training has every test source.
+    Only texts are compared, and must be equal. It is an error if every test source is in training.
     """
     return (*_empty_or_repeated(corpus), *_overlap(corpus))
 
 
 def _empty_or_repeated(corpus: Corpus) -> Iterator[str]:
     for split, sources in corpus.sources.items():
-        empty, hashes = 0, array("q")  # of millions of pairs only numbers are held
+        empty, hashes = 0, array("q")  # of millions of pairs only the hashes are in memory
         for pair in zip(sources, corpus.references.get(split, sources), strict=True):
             empty += not all(map(str.strip, pair))
             hashes.append(hash(pair))
@@ -32,7 +32,7 @@ def _empty_or_repeated(corpus: Corpus) -> Iterator[str]:
 
 def _overlap(corpus: Corpus) -> Iterator[str]:
     tested = corpus.sources.get("test", [])
-    # only test sources are kept apart, since a training split may have millions
+    # a set of the test sources alone: a training split may have millions
     wanted = set(tested)
     seen = {source for source in corpus.sources.get("train", ()) if source in wanted}
     count = sum(source in seen for source in tested)

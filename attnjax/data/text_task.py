@@ -1,4 +1,4 @@
-"""The seam between texts in files and prepared corpora: a task that reads its pairs one by one."""
+"""A task that reads pairs of texts one by one, from files or from a prepared corpus."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -20,7 +20,7 @@ class SourceOrder(ABC):
 
     @abstractmethod
     def __call__[S](self, symbols: list[S]) -> list[S]:
-        """The symbols of a source, without END, in the order in which a model reads them."""
+        """Return the symbols of a source, without END, in the order in which a model reads them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class TextTask(Task):
     No text is cut: an empty line is an empty sentence, and a word that the vocabulary lacks is
     UNKNOWN.
 
-    A kind of corpus says how a split is read (`reader`) and which files it is read from (`files`).
+    A subclass defines how a split is read (`reader`) and which files it is read from (`files`).
 
     Attributes:
         train: the name of the training split, or a part of a split: "train[4000:]".
@@ -74,7 +74,7 @@ class TextTask(Task):
         """
 
     def files(self, split: str) -> list[Path]:
-        """The files that a whole split is read from; by default none: it is held in memory."""
+        """List the files that a whole split is read from; by default none: it is in memory."""
         del split
         return []
 
@@ -85,14 +85,14 @@ class TextTask(Task):
         return self.source_order(vocabulary.split(text))
 
     def keeps(self, example: Example) -> bool:
-        """Whether a training example is kept; the others are counted in a note."""
+        """Return whether a training example is kept; the others are counted in a note."""
         if self.max_length is None:
             return True
         pairs = zip(self.vocabulary_parts, example[:2], strict=True)
         return all(len(part.words(text)) <= self.max_length for part, text in pairs)
 
     def notes(self, kept: int, count: int) -> tuple[str, ...]:
-        """Sentences about the training examples of which so many are kept; none is an error."""
+        """Return notes on training examples of which `kept` of `count` are kept; refuse 0."""
         if not kept:
             raise UserError(
                 f"no training example has at most task.max_length={self.max_length} words a side"
@@ -108,7 +108,7 @@ class TextTask(Task):
         return self.vocabulary, self.target_vocabulary or self.vocabulary
 
     def learn(self, read: Callable[[], Iterable[Example]]) -> Vocabularies:
-        """The vocabularies of the training examples that are kept, read anew for each of them."""
+        """Learn vocabularies from the training examples that are kept, which `read` reads anew."""
         if self.target_vocabulary is None:
             return joint(self.vocabulary.learn(text for pair in read() for text in pair[:2]))
         return Vocabularies(

@@ -1,4 +1,4 @@
-"""Texts tokenized by all cores: chunks of examples go to processes, their results come in order."""
+"""Tokenization by all cores: processes work on chunks of examples; results come in order."""
 
 import os
 import signal
@@ -18,15 +18,15 @@ from attnjax.data.corpus import Example
 from attnjax.errors import MachineError
 
 CHUNK = 10_000
-"""The examples that a process gets at once."""
+"""The number of examples that a process gets at once."""
 
 
-def each_chunk[Result](
+def map_chunks[Result](
     call: Callable[[tuple[Example, ...]], Result], examples: Iterable[Example], processes: int
 ) -> Iterator[Result]:
-    """The result of a function for each chunk of examples; a few chunks at most are in memory.
+    """Yield a function's result for each chunk of examples; few chunks are in memory at a time.
 
-    So many processes call the function, which can be pickled; 0: this one does.
+    `processes` processes call the function, which can be pickled; 0: this process does.
     """
     chunks = batched(examples, CHUNK)
     if not processes:
@@ -54,8 +54,8 @@ def each_chunk[Result](
 class _Process(SpawnProcess):
     """A process that does not import the main module of the program that starts it.
 
-    What it calls is of no main module, and that may be a script without a guard, which would begin
-    the same preparation and wait for this one.
+    It calls nothing of the main module, which may be a script without a guard: that would begin the
+    same preparation and wait for this one.
     """
 
     def start(self) -> None:
@@ -72,11 +72,11 @@ class _Context(SpawnContext):
 
 
 _call: Callable[[tuple[Example, ...]], Any]
-"""What a process does with each chunk."""
+"""The function that a process calls with each chunk."""
 
 
 def _begin(call: Callable[[tuple[Example, ...]], Any]) -> None:
-    """Prepare a process: it ends with its parent, also if that is killed, and not at Ctrl-C."""
+    """Prepare a process: it ends with its parent, even if that is killed, and not at Ctrl-C."""
     global _call
     _call = call
     signal.signal(signal.SIGINT, signal.SIG_IGN)

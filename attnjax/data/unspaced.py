@@ -11,10 +11,10 @@ LETTER = re.compile(
 """A letter of such a script."""
 
 LONGEST_WORD = 6
-"""The words of these scripts have no more letters on average."""
+"""The greatest mean number of letters of a word of these scripts."""
 
 READ = 100_000
-"""The first characters of each text that are looked at."""
+"""The number of characters of each text, the first ones, that are looked at."""
 
 
 def counted_words(text: str) -> list[str]:
@@ -23,9 +23,9 @@ def counted_words(text: str) -> list[str]:
 
 
 def is_unspaced(texts: Iterable[str]) -> bool:
-    """Return whether most letters of texts stand in words that only a missing space makes so long.
+    """Return whether most letters of texts are of these scripts, and have no spaces between words.
 
-    Text of these scripts that is split into words has spaces, and is not meant.
+    Text of these scripts that is already split into words has spaces.
     """
     letters = others = words = 0
     for text in texts:

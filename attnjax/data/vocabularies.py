@@ -1,4 +1,4 @@
-"""The vocabularies of a corpus, kept in a run's folder and read back from it."""
+"""The vocabularies of a corpus, saved in a run's folder and loaded from it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class Vocabularies(NamedTuple):
 
 
 def joint(vocabulary: Vocabulary) -> Vocabularies:
-    """One vocabulary for both sides."""
+    """Return vocabularies that share one for both sides."""
     return Vocabularies(vocabulary, vocabulary)
 
 

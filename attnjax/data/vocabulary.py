@@ -85,28 +85,29 @@ class Vocabulary(ABC):
         """Join pieces and subwords to the text that is scored: the opposite of `split`."""
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text, without END; a piece that is not in the vocabulary is UNKNOWN."""
+        """Encode a text, without END; a piece that is not in the vocabulary is UNKNOWN."""
         return [self._ids.get(piece, UNKNOWN) for piece in self.split(text)]
 
     def encode_long(self, text: str) -> np.ndarray:
-        """The ids of `encode` in an array of as few bytes as the vocabulary allows."""
+        """Encode a text as `encode`, to an array of the smallest type that holds every id."""
         return np.array(self.encode(text), self.dtype)
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
-        """The spelling of each id."""
+        """Return the spelling of each id."""
         return [self.pieces[number] for number in ids]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids up to END, without PAD and START, in the form that is scored."""
+        """Decode ids up to END, without PAD and START, to the text that is scored."""
         before_end = takewhile(lambda number: number != END, ids)
-        return self.merge([self.pieces[each] for each in before_end if each not in (PAD, START)])
+        shown = (number for number in before_end if number not in (PAD, START))
+        return self.merge(self.tokens(shown))
 
     def plain(self, text: str) -> str:
-        """A reference in the form that is scored: as `decode` gives it if all pieces are known."""
+        """Return a reference as it is scored: as `decode` gives it if all pieces are known."""
         return self.merge(self.split(text))
 
     def file_digests(self) -> dict[str, str]:
-        """The SHA-256 of the files that `save` writes beside the JSON file, by their names."""
+        """Return the SHA-256 of the files that `save` writes beside the JSON file, by name."""
         return {}
 
     def save(self, folder: Path) -> None:
@@ -119,7 +120,7 @@ class Vocabulary(ABC):
 
     @classmethod
     def restore(cls, folder: Path, content: Mapping[str, Any]) -> "Vocabulary":
-        """The vocabulary that `save` wrote into a folder; `content` is that of its JSON file.
+        """Restore the vocabulary that `save` wrote into a folder; `content` is its JSON file's.
 
         Raises:
             KeyError, TypeError, ValueError: the content is damaged.
@@ -187,17 +188,17 @@ class VocabularyPart(ABC):
     def words(self, text: str) -> list[str]:
         """Return the words of a text, by which a task counts its length.
 
-        They stand between spaces; a letter of a script without spaces is a word of its own.
+        They are separated by spaces; a letter of a script without spaces is a word of its own.
         """
         return counted_words(text)
 
     def files(self) -> list[Path]:
-        """The files that the vocabulary depends on, beside the texts."""
+        """List the files that the vocabulary depends on, besides the texts."""
         return []
 
     @abstractmethod
     def learn(self, texts: Iterable[str]) -> Vocabulary:
-        """The vocabulary of these texts."""
+        """Learn the vocabulary of these texts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,14 +230,14 @@ class SplitWords(VocabularyPart):
         return split_at_spaces(text)
 
     def learn(self, texts: Iterable[str]) -> WordVocabulary:
-        """The words, the most frequent ones first, equally frequent ones by alphabet."""
+        """Learn the words, the most frequent ones first, equally frequent ones by alphabet."""
         return self.of_counts(self.count(texts))
 
     def count(self, texts: Iterable[str]) -> Counter[str]:
         return Counter(word for text in texts for word in self.words(text))
 
     def of_counts(self, counts: Counter[str]) -> WordVocabulary:
-        """The vocabulary of texts whose words occur so often; see `learn`."""
+        """Return the vocabulary of texts with these counts of words; see `learn`."""
         frequent = {word: count for word, count in counts.items() if count >= self.min_count}
         if not frequent:
             raise UserError(
@@ -258,5 +259,5 @@ class Labels(VocabularyPart):
 
 
 def by_frequency(counts: Mapping[str, int]) -> list[str]:
-    """The most frequent texts first, equally frequent ones by alphabet."""
+    """Sort texts, the most frequent ones first, equally frequent ones by alphabet."""
     return sorted(counts, key=lambda text: (-counts[text], text))

@@ -17,7 +17,7 @@ type _Texts = Mapping[str, Sequence[str]]
 class WithTest(ChangedTask):
     """The training and validation examples of one task, and the test examples of another.
 
-    It tests what training does not show, such as longer sequences. Test examples whose source is
+    It tests what is not in training, such as longer sequences. Test examples whose source is
     also one of training or validation are left out. The vocabularies are those of `task`.
     """
 
@@ -34,18 +34,18 @@ class WithTest(ChangedTask):
         mine = [learned.splits[split] for split in ("train", "valid") if split in learned.splits]
         seen = {_source(example) for examples in mine for example in examples}
         tested = other.splits.get("test", ())
-        places = [place for place, example in enumerate(tested) if _source(example) not in seen]
-        if not places:
+        unseen = [index for index, example in enumerate(tested) if _source(example) not in seen]
+        if not unseen:
             raise UserError("task.test has no test example that is not one of task.task")
 
         def with_tested(own: _Texts, theirs: _Texts) -> _Texts:
-            return {**own, "test": [theirs["test"][place] for place in places]} if theirs else own
+            return {**own, "test": [theirs["test"][index] for index in unseen]} if theirs else own
 
-        left_out = len(tested) - len(places)
+        left_out = len(tested) - len(unseen)
         note = f"{left_out:,} of {len(tested):,} test examples are left out: training has them"
         return replace(
             learned,
-            splits={**learned.splits, "test": other.splits["test"].select(np.array(places))},
+            splits={**learned.splits, "test": other.splits["test"].select(np.array(unseen))},
             sources=with_tested(learned.sources, other.sources),
             references=with_tested(learned.references, other.references),
             notes=(*learned.notes, *other.notes, *([note] if left_out else [])),
@@ -57,5 +57,5 @@ class WithTest(ChangedTask):
 
 
 def _source(example: Encoded) -> bytes:
-    """The source as a value that can be compared."""
+    """Return the source as a value that can be compared."""
     return np.asarray(example.source).tobytes()

@@ -21,10 +21,7 @@ LONGEST = 100
 """A word of more characters is UNKNOWN."""
 
 OURS, MASK = ("[PAD]", "[CLS]", "[SEP]", "[UNK]"), "[MASK]"
-"""The names of PAD, START, END and UNKNOWN in vocab.txt, and of the symbol behind our ids."""
-
-YOUNGER: Mapping[str, Any] = {"strip_accents": None, "split_ideographs": True}
-"""Fields that the files of earlier vocabularies lack, with the values that stand for that."""
+"""The names of PAD, START, END and UNKNOWN in vocab.txt, and of the symbol after our ids."""
 
 IDEOGRAPH = re.compile(
     "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -56,7 +53,7 @@ def basic_words(
 
 
 def _spaced(letter: str, *, split_ideographs: bool) -> str:
-    """A character with spaces around it where it is a word of its own; "" for a control one."""
+    """Put spaces around a character that is a word of its own; drop a control character."""
     category = unicodedata.category(letter)
     if letter in "\t\n\r" or category == "Zs":
         return " "
@@ -69,7 +66,7 @@ def _spaced(letter: str, *, split_ideographs: bool) -> str:
 
 
 def pieces_of(word: str, known: Mapping[str, Any]) -> list[str]:
-    """The pieces of a word, each the longest that is known; the word itself if there are none.
+    """Split a word into the longest known pieces; return the word itself if there are none.
 
     Source: Wu et al. 2016, section 4.1; WordpieceTokenizer in the authors' program of BERT.
     """
@@ -111,7 +108,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class WordPieceVocabulary(Reading, Vocabulary):
-    """Each piece of a word is a piece of the vocabulary; `##` joins it to the one before."""
+    """Words are split into the pieces of the vocabulary; `##` joins a piece to the one before."""
 
     lower: bool = True
     strip_accents: bool | None = None
@@ -122,19 +119,6 @@ class WordPieceVocabulary(Reading, Vocabulary):
 
     def merge(self, pieces: list[str]) -> str:
         return " ".join(pieces).replace(f" {PREFIX}", "")
-
-    def _fields(self) -> dict[str, Any]:
-        content = super()._fields()
-        if all(content[name] == value for name, value in YOUNGER.items()):
-            # the file and the digest of before there were such fields
-            content = {name: content[name] for name in content if name not in YOUNGER}
-        return content
-
-    @classmethod
-    def restore(cls, folder: Path, content: Mapping[str, Any]) -> "WordPieceVocabulary":
-        del folder
-        younger = {name: content.get(name, value) for name, value in YOUNGER.items()}
-        return cls(tuple(content["pieces"]), content["lower"], **younger)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +149,7 @@ class WordPiece(Reading, VocabularyPart):
 
 
 def read_pieces(path: Path) -> list[str]:
-    """The pieces of a vocab.txt, in its order."""
+    """Read the pieces of a vocab.txt, in its order."""
     pieces = read_lines(path)
     if len(set(pieces)) < len(pieces):
         twice = next(piece for number, piece in enumerate(pieces) if piece in pieces[:number])
@@ -177,11 +161,11 @@ def read_pieces(path: Path) -> list[str]:
 
 
 def order_of(pieces: Iterable[str]) -> list[int]:
-    """For each of our ids the line of vocab.txt; the last is MASK's."""
+    """Return the line of vocab.txt for each of our ids; the last is MASK's."""
     lines = {piece: number for number, piece in enumerate(pieces)}
     return [lines[piece] for piece in (*OURS, *_own(lines), MASK)]
 
 
 def _own(pieces: Iterable[str]) -> Iterator[str]:
-    """The pieces that are no special symbols of ours."""
+    """Yield the pieces that are none of our special symbols."""
     return (piece for piece in pieces if piece not in (*OURS, MASK))

@@ -1,4 +1,4 @@
-"""Numbers of attention weights: saturation, distance, mass, agreement, rollout.
+"""Statistics of attention weights: saturation, distance, mass, agreement, rollout.
 
 Weights and logits are [..., T, S]. A mask broadcasts to them, True = attend; None: everywhere. A
 row in which the mask allows nothing counts nowhere, so a mask can also leave out queries that are
@@ -22,10 +22,12 @@ from attnjax.nn.dtypes import widen
 
 
 def logit_variance(logits: jax.Array, mask: jax.Array | None = None) -> jax.Array:
-    """The variance of a row's logits over its n allowed entries, sum (s - mean)^2 / (n - 1).
+    """Return the variance of a row's logits over its n allowed entries.
 
-    Unbiased, so that it does not depend on n; a row with one allowed entry has none and is left
-    out. Vaswani et al. 2017, footnote 4: d_k for unscaled dot products, 1 for scaled ones.
+        sum (s - mean)^2 / (n - 1)
+
+    It is unbiased, so that it does not depend on n; rows with one allowed entry are left out.
+    Vaswani et al. 2017, footnote 4: d_k for unscaled dot products, 1 for scaled ones.
     """
     logits, allowed = widen(logits), _allowed(logits, mask)
     count = allowed.sum(-1, keepdims=True)
@@ -36,14 +38,14 @@ def logit_variance(logits: jax.Array, mask: jax.Array | None = None) -> jax.Arra
 
 
 def entropy(weights: jax.Array, mask: jax.Array | None = None) -> jax.Array:
-    """-sum p log p in nats, from 0 (one key has all the weight) to log n (all n have the same)."""
+    """Return the entropy -sum p log p in nats: 0 if one key has all the weight, at most log n."""
     allowed = _allowed(weights, mask)
     p = jnp.where(allowed, widen(weights), 0)
     return _mean(-jax.scipy.special.xlogy(p, p).sum(-1), allowed.any(-1))
 
 
 def jacobian_norm(weights: jax.Array, mask: jax.Array | None = None) -> jax.Array:
-    """The Frobenius norm of the softmax's derivative J = diag(p) - p p^T, which is not formed.
+    """Return the Frobenius norm of the softmax's Jacobian J = diag(p) - p p^T, without forming it.
 
         ||J||_F^2 = sum p^2 - 2 sum p^3 + (sum p^2)^2
 
@@ -63,7 +65,7 @@ def jacobian_norm(weights: jax.Array, mask: jax.Array | None = None) -> jax.Arra
 
 
 def distance(weights: jax.Array, mask: jax.Array) -> jax.Array:
-    """sum_s p[t, s] |t - s|: how many places away the weights lie."""
+    """Return the mean distance of the attended positions, sum_s p[t, s] |t - s|."""
     T, S = weights.shape[-2:]
     away = jnp.abs(jnp.arange(T)[:, None] - jnp.arange(S)[None])
     # a TPU would round distances beyond 256
@@ -72,17 +74,17 @@ def distance(weights: jax.Array, mask: jax.Array) -> jax.Array:
 
 
 def mass(weights: jax.Array, mask: jax.Array, keys: jax.Array) -> jax.Array:
-    """Sum of p[t, s] over the keys that are True in `keys`, which broadcasts to the weights."""
+    """Sum p[t, s] over the keys that are True in `keys`, which broadcasts to the weights."""
     return _mean(jnp.where(keys, widen(weights), 0).sum(-1), mask.any(-1))
 
 
 def divergence(weights: jax.Array, others: jax.Array, mask: jax.Array) -> jax.Array:
-    """The Jensen-Shannon divergence of the rows of two heads, or of two seeds, in [0, ln 2]."""
+    """Return the Jensen-Shannon divergence of the rows of two heads or two seeds, in [0, ln 2]."""
     return _mean(jensen_shannon(widen(weights), widen(others)), mask.any(-1))
 
 
 def jensen_shannon(p: jax.Array, q: jax.Array) -> jax.Array:
-    """JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2 of rows [..., S], in nats.
+    """Return JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2 of rows [..., S], in nats.
 
     Source: Lin 1991.
     """
@@ -95,7 +97,7 @@ def jensen_shannon(p: jax.Array, q: jax.Array) -> jax.Array:
 
 
 def agreement(heads: jax.Array, mask: jax.Array) -> jax.Array:
-    """1 - the mean Jensen-Shannon divergence of two heads over ln 2: 1 if all heads look alike.
+    """Return 1 - the mean Jensen-Shannon divergence of two heads / ln 2; 1: all heads are alike.
 
     Weights are [..., H, T, S]; a single head agrees with itself.
     """
@@ -109,7 +111,7 @@ def agreement(heads: jax.Array, mask: jax.Array) -> jax.Array:
 
 
 def rollout(layers: Sequence[np.ndarray]) -> np.ndarray:
-    """How much of each input stands in each output of several layers of self-attention, [T, T].
+    """Return the share of each input in each output of a stack of self-attention layers, [T, T].
 
         R_l = (A_l + I) / 2 R_(l - 1),   R_0 = I
 

@@ -28,8 +28,8 @@ from attnjax.training.objectives.base import shifted
 SENTENCES = 4
 """The number of test sentences whose weights every run keeps."""
 
-PLACES = 64
-"""The most rows and columns that are kept; of more points every n-th, of a text the first."""
+POSITIONS = 64
+"""The most rows and columns that are kept: of points every n-th, of a text the first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class LayerWeights:
 
     @classmethod
     def of(cls, name: str, rows: Any, columns: Any, weights: np.ndarray) -> Self:
-        """The record of weights [H, T, S]; what is not finite, or below 0, becomes 0."""
+        """Return the record of weights [H, T, S]; weights not finite, or below 0, become 0."""
         weights = np.nan_to_num(weights.astype(np.float32)).clip(0)
         scale = float(weights.max(initial=0)) or 1.0
         content = np.rint(weights * (255 / scale)).astype(np.uint8)
@@ -66,7 +66,7 @@ class LayerWeights:
         )
 
     def array(self) -> np.ndarray:
-        """The weights [H, T, S]."""
+        """Return the weights [H, T, S]."""
         return unpacked(self.weights, "uint8", self.shape) * (self.scale / 255)
 
 
@@ -76,11 +76,11 @@ class SentenceAttention:
 
     Attributes:
         number: the sentence's index in the test split.
-        source: the label of each place of the source: words, patches or points.
+        source: the label of each position of the source: words, patches or points.
         target: the words of the reference, a label, or points.
-        read: the words of the text that the model reads, where it is neither of these: behind a
+        read: the words of the text that the model reads, where it is neither of these: after a
             mark, or source and target in one.
-        gold: for each word of the target the places of the source it comes from; (): unknown.
+        gold: for each word of the target the source positions that it comes from; (): unknown.
         points: whether source and target are points.
         image: the source as PNG in base64; "": the source is no image.
         grid: rows and columns of the image's patches; (0, 0): the source is no image.
@@ -103,25 +103,27 @@ class SentenceAttention:
         return not rows.isdisjoint(("target", "inputs")) and self.target[-1:] == (SPECIAL[END],)
 
     def words(self, kind: str) -> tuple[str, ...]:
-        """The labels of rows or columns: a `WordKind`."""
+        """Return the labels of rows or columns of a `WordKind`."""
         inputs = (SPECIAL[START], *self.target[:-1])
         words = {"target": self.target, "inputs": inputs, "source": self.source, "read": self.read}
-        return words[kind][:PLACES]
+        return words[kind][:POSITIONS]
 
 
 def attention_record(inputs: EvalInputs, count: int = SENTENCES) -> tuple[SentenceAttention, ...]:
-    """The attention to the first `count` test sentences; (): the model shows no weights."""
+    """Record the attention to the first `count` test sentences; (): the model shows no weights."""
     split = inputs.corpus.splits.get(SPLIT, ())
     examples = inputs.batching.examples_of_seed(split, inputs.seed)[:count]
     if not examples:
         return ()
-    kept: dict[int, SentenceAttention] = {}
+    sentences: dict[int, SentenceAttention] = {}
     for indices, batch in in_order(examples, inputs.batching.with_room(examples, shapes=1)):
         attentions = jax.device_get(_attentions(inputs.model, inputs.params, batch))
         for row, index in enumerate(indices if attentions else ()):
             if index >= 0:
-                kept[int(index)] = _sentence(inputs, int(index), examples[index], attentions, row)
-    return tuple(kept[index] for index in sorted(kept))
+                sentences[int(index)] = _sentence(
+                    inputs, int(index), examples[index], attentions, row
+                )
+    return tuple(sentences[index] for index in sorted(sentences))
 
 
 type _Attentions = dict[tuple[int, str, Any, Any], tuple[Any, Any, Any]]
@@ -134,8 +136,12 @@ def _attentions(model: Model, params: Any, batch: Batch) -> _Attentions:
     decoder_input = shifted(target) if target.ndim == 2 else target  # points predict nothing
 
     return {
-        (number, of.name, *of.kinds(source, decoder_input)): (of.weights, of.mask, of.words[1])
-        for number, of in enumerate(model.attentions(params, source, decoder_input))
+        (number, layer.name, *layer.kinds(source, decoder_input)): (
+            layer.weights,
+            layer.mask,
+            layer.words[1],
+        )
+        for number, layer in enumerate(model.attentions(params, source, decoder_input))
     }
 
 
@@ -146,9 +152,9 @@ def _sentence(
     layers, read = [], ()
     for (_, name, rows, columns), (weights, mask, keys) in attentions.items():
         allowed = np.broadcast_to(mask, weights.shape)[row, 0]
-        queries = _places(int(allowed.any(1).sum()), example.target, rows)
-        chosen = weights[row][:, queries]
-        chosen = chosen[..., _places(int(allowed.any(0).sum()), example.source, columns)]
+        queries = _positions(int(allowed.any(1).sum()), example.target, rows)
+        keys_shown = _positions(int(allowed.any(0).sum()), example.source, columns)
+        chosen = weights[row][:, queries][..., keys_shown]
         if columns == "read":
             read = _labels(source or target, keys[row][: chosen.shape[2]].tolist(), 0)
         layers.append(LayerWeights.of(name, rows, columns, chosen))
@@ -162,7 +168,7 @@ def _sentence(
         source=_labels(source, example.source, max(layer.shape[2] for layer in layers)),
         target=_labels(target, example.target, 0),
         read=read,
-        gold=tuple(tuple(sorted(places)) for places in example.alignment or ()),
+        gold=tuple(tuple(sorted(origins)) for origins in example.alignment or ()),
         points=getattr(example.source, "ndim", 1) == 2,
         image=image,
         grid=grid,
@@ -170,24 +176,24 @@ def _sentence(
     )
 
 
-def _places(count: int, side: Any, kind: str) -> np.ndarray:
-    """The rows or columns that are kept, of `count`."""
+def _positions(count: int, side: Any, kind: str) -> np.ndarray:
+    """Choose the rows or columns that are kept, out of `count`."""
     if kind in ("source", "target") and getattr(side, "ndim", 1) == 2:
-        return np.linspace(0, count - 1, min(count, PLACES)).astype(int)
-    return np.arange(min(count, PLACES))
+        return np.linspace(0, count - 1, min(count, POSITIONS)).astype(int)
+    return np.arange(min(count, POSITIONS))
 
 
 def _labels(vocabulary: Vocabulary | None, side: Any, patches: int) -> tuple[str, ...]:
-    """The symbol at each place; a point's first coordinate, or a patch's number."""
+    """Label each position: by its symbol, a point's first coordinate, or a patch's number."""
     if vocabulary is not None:
         return tuple(vocabulary.tokens(side))
     if getattr(side, "ndim", 1) == 2:
-        return tuple(f"{side[place, 0]:.2f}" for place in _places(len(side), side, "source"))
+        return tuple(f"{side[point, 0]:.2f}" for point in _positions(len(side), side, "source"))
     return tuple(map(str, range(patches)))
 
 
 def _png(image: np.ndarray) -> str:
-    """An image in [0, 1], [height, width, channels], as PNG in base64."""
+    """Encode an image in [0, 1], [height, width, channels], as PNG in base64."""
     from PIL import Image  # imported here, because only images need it
 
     file = io.BytesIO()

@@ -28,7 +28,7 @@ class Bleu(Metric):
 
     Attributes:
         tokenize: sacrebleu's name of how text is split into words; "none" splits at spaces.
-        smooth: sacrebleu's name of what a missing n-gram order counts.
+        smooth: sacrebleu's name of the smoothing of n-gram orders without a match.
     """
 
     name = "bleu"
@@ -37,7 +37,7 @@ class Bleu(Metric):
     smooth: Literal["exp", "none", "floor", "add-k"] = "exp"
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
-        """Columns: answer length, reference length, matching n-grams, all n-grams, n = 1 to 4."""
+        """Count, in columns: answer and reference length, matching and all n-grams, n = 1 to 4."""
         metric = self._metric()
         rows = []
         for hypothesis, reference in zip(hypotheses, references, strict=True):
@@ -49,7 +49,7 @@ class Bleu(Metric):
         return self._compute(totals).score
 
     def details(self, totals: np.ndarray) -> Mapping[str, str]:
-        """Sacrebleu's signature, and the precisions and lengths as fairseq prints them."""
+        """Return sacrebleu's signature, and the precisions and lengths as fairseq prints them."""
         metric, result = self._metric(), self._compute(totals)
         metric.num_refs = 1
         precisions = "/".join(f"{precision:.1f}" for precision in result.precisions)

@@ -35,19 +35,18 @@ def hypotheses(
     extra: int = EXTRA,
     numbers: Sequence[int] | None = None,
 ) -> list[Hypotheses]:
-    """The hypotheses for each source, tokens [K, L] and scores [K], in the order of the sources.
+    """Search for hypotheses for each source: tokens [K, L] and scores [K], in order.
 
     A source is a list of ids, ended by END, or an array of floats; an answer has at most `extra`
-    words more. `numbers` are those of the sentences, by which a search that draws tells them
-    apart; None: 0, 1, ... Batches are as large as `batching` allows, or larger if a single sentence
-    needs it.
+    words more. `numbers` number the sentences for a search that samples; None: 0, 1, ... Batches
+    are as large as `batching` allows, or larger if a single sentence needs it.
     """
     if not sources:
         return []
     params = jax.device_put(params)
     decoded: dict[int, Hypotheses] = {}
     wide = jax.config.read("jax_enable_x64")
-    # hypotheses take the memory: a target of the greatest length stands for each of them
+    # memory goes into hypotheses: a target of the greatest length stands for each of them
     examples = [Encoded(source, [END] * (len(source) + extra)) for source in sources]
     every = np.arange(len(sources)) if numbers is None else np.asarray(numbers)
     batches = in_order(examples, batching.with_room(examples, shapes=SHAPES))

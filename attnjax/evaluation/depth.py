@@ -11,19 +11,22 @@ from jax.extend.core import (  # pyright: ignore[reportPrivateImportUsage]
 
 
 def sequential_operations(function: Callable[..., Any], *arguments: Any) -> int:
-    """The length of the longest chain of operations, each of which needs the one before.
+    """Return the length of the longest chain of operations, each of which needs the one before.
 
     An operation is an equation of the jaxpr, a matrix product as well as a sum. Equations that do
     not need each other's results count once. A loop is followed through all its steps, so that only
-    what one step hands to the next adds up; of branches the longest counts. A loop whose number of
-    steps is not known before it runs is a ValueError. Arguments are arrays, or their shapes.
+    what one step passes to the next adds up; of branches the longest counts. Arguments are arrays,
+    or their shapes.
+
+    Raises:
+        ValueError: the number of steps of a loop is not known before it runs.
     """
     jaxpr = jax.make_jaxpr(function)(*arguments).jaxpr
     return max(_depths(jaxpr, [0] * len(jaxpr.invars)), default=0)
 
 
 def _depths(jaxpr: Any, given: Sequence[int]) -> list[int]:
-    """The length of the longest chain that ends in each output, from those that end in inputs."""
+    """Return the length of the longest chain to each output, given those to the inputs."""
     known = dict(zip(jaxpr.invars, given, strict=True))
 
     def depth(variable: Any) -> int:
@@ -36,7 +39,7 @@ def _depths(jaxpr: Any, given: Sequence[int]) -> list[int]:
 
 
 def _after(equation: Any, given: list[int]) -> list[int]:
-    """The chains that end in an equation's outputs, from those that end in its inputs."""
+    """Return the chains to an equation's outputs, given those to its inputs."""
     name, parameters = equation.primitive.name, equation.params
     if name == "scan":
         return _scan(equation, given)
@@ -53,7 +56,7 @@ def _after(equation: Any, given: list[int]) -> list[int]:
 
 
 def _scan(equation: Any, given: list[int]) -> list[int]:
-    """The chains through all steps of a loop: carries grow step by step, stacked results do not."""
+    """Follow chains through all steps of a loop: they grow in carries, not in stacked results."""
     body = equation.params["jaxpr"]
     # inputs and stacked results have an axis of steps; carries have none
     carries = len(equation.outvars) - _with_steps(equation.outvars, body.outvars)
@@ -68,13 +71,13 @@ def _scan(equation: Any, given: list[int]) -> list[int]:
 
 
 def _with_steps(outside: Sequence[Any], inside: Sequence[Any]) -> int:
-    """The number of variables with one axis more outside a loop than inside."""
+    """Count the variables with one axis more outside a loop than inside."""
     pairs = zip(outside, inside, strict=True)
     return sum(outer.aval.ndim > inner.aval.ndim for outer, inner in pairs)
 
 
 def longest_loop(function: Callable[..., Any], *arguments: Any) -> int:
-    """The greatest number of steps of a loop, loops within loops multiplied; 1: there is none."""
+    """Return the most steps of a loop, nested loops multiplied; 1 without loops."""
     return _steps(jax.make_jaxpr(function)(*arguments).jaxpr)
 
 

@@ -16,30 +16,31 @@ type AnyBatch = Batch | PackedBatch
 
 
 def product_flops(function: Callable[..., Any], *arguments: Any) -> int:
-    """Floating-point operations of all matrix products and convolutions, 2 per multiplication.
+    """Count floating-point operations of all products and convolutions, 2 per multiplication.
 
-    The body of a loop counts as often as it runs, that of a Pallas kernel as often as its grid
-    says; of several branches only the costliest. Products that the compiler would remove count,
-    everything else is left out, as in papers. Arguments are arrays, or their shapes.
+    Products are matrix products. The body of a loop counts once for each step, that of a Pallas
+    kernel once for each point of its grid; of several branches only the costliest counts. Products
+    that the compiler would remove count, everything else is left out, as in papers. Arguments are
+    arrays, or their shapes.
     """
     return jaxpr_flops(jax.make_jaxpr(function)(*arguments).jaxpr)
 
 
 def update_flops(recipe: Recipe, batch: AnyBatch) -> int:
-    """The `product_flops` of a training step; arrays may be shapes, nothing is allocated."""
+    """Return the `product_flops` of a training step; arrays may be shapes, nothing is allocated."""
     step = partial(train_step, recipe=recipe, over_devices=on_one_device)
     return product_flops(step, state_shapes(recipe, batch), batch)
 
 
 def jaxpr_flops(jaxpr: Any) -> int:
-    """The `product_flops` of a computation that is traced already."""
+    """Return the `product_flops` of a computation that is traced already."""
     return total(jaxpr, _product)
 
 
 def total(jaxpr: Any, amount: Callable[[Any], int | None]) -> int:
-    """The sum of an amount over all equations of a jaxpr, as often as they run.
+    """Sum an amount over all equations of a jaxpr, as often as they run.
 
-    An equation whose amount is None has that of the programs inside it.
+    Where the amount is None, that of the programs inside the equation counts.
     """
     return sum(_of(equation, amount) for equation in jaxpr.eqns)
 
@@ -58,7 +59,7 @@ def _of(equation: Any, amount: Callable[[Any], int | None]) -> int:
 
 
 def _product(equation: Any) -> int | None:
-    """The operations of a matrix product or convolution; None: the equation is none."""
+    """Return the operations of a matrix product or convolution; None for other equations."""
     name, parameters = equation.primitive.name, equation.params
     if name == "dot_general":
         (summed, _), _ = parameters["dimension_numbers"]

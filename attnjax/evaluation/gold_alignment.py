@@ -23,7 +23,7 @@ class GoldLinks(NamedTuple):
 
 
 def read_pharaoh(file: str | Path) -> list[GoldLinks]:
-    """The links of a file of Pharaoh's form: `0-0 1-2 3p4`; `p` or `?` is a possible link."""
+    """Read the links of a file in Pharaoh's format: `0-0 1-2 3p4`; `p` or `?`: a possible link."""
     path, gold = find_file(file), []
     for number, line in enumerate(read_lines(path), start=1):
         links = [re.fullmatch(r"(\d+)([-p?])(\d+)", word) for word in line.split()]
@@ -36,26 +36,26 @@ def read_pharaoh(file: str | Path) -> list[GoldLinks]:
 
 
 def links(weights: np.ndarray, sources: Sequence[int], targets: Sequence[int]) -> frozenset[Link]:
-    """A link from the word of every target piece to that of its strongest source piece.
+    """Link the word of every target piece to that of its strongest source piece.
 
     `sources` and `targets` are the numbers of the pieces' words; the weights [T, S] have rows and
     columns beyond the pieces, such as END.
     """
     strongest = weights[: len(targets), : len(sources)].argmax(-1)
     return frozenset(
-        (sources[place], word) for place, word in zip(strongest.tolist(), targets, strict=True)
+        (sources[piece], word) for piece, word in zip(strongest.tolist(), targets, strict=True)
     )
 
 
 def words_of(vocabulary: Vocabulary, pieces: Sequence[int]) -> list[int]:
-    """The number of the word that each piece belongs to, subwords joined."""
+    """Return the number of the word that each piece belongs to, subwords joined."""
     names = vocabulary.tokens(pieces)
     texts = (vocabulary.merge(names[: count + 1]) for count in range(len(names)))
     return [max(0, len(split_at_spaces(text)) - 1) for text in texts]
 
 
 def alignment_error_rate(pairs: Iterable[tuple[frozenset[Link], GoldLinks]]) -> float:
-    """AER = 1 - (|A & S| + |A & P|) / (|A| + |S|), counted over all sentences.
+    """Return AER = 1 - (|A & S| + |A & P|) / (|A| + |S|), counted over all sentences.
 
     Source: Och & Ney 2003, section 6.1.
     """

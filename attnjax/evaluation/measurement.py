@@ -20,7 +20,7 @@ class MetricKey:
         name: the name of the metric, such as "bleu".
         part: (i, n): the i-th of n equal parts of the test split, sorted by source length (1 holds
             the shortest); None: the whole split.
-        moment: the parameters that are measured; None: the metric has no other than trained ones.
+        moment: the parameters that are measured; None: the metric is only of trained ones.
     """
 
     name: str
@@ -28,7 +28,7 @@ class MetricKey:
     moment: Moment | None = None
 
     def __str__(self) -> str:
-        """In words: "bleu, part 4 of 4"."""
+        """Return the key in words: "bleu, part 4 of 4"."""
         words = [self.name.replace("_", " ")]
         if self.part is not None:
             words.append(f"part {self.part[0]} of {self.part[1]}")
@@ -46,7 +46,7 @@ class Measurement:
     better: Better | None = None
 
     def record(self) -> dict[str, Any]:
-        """The measurement as JSON: {"name": "bleu", "part": [4, 4], "value": 27.3, ...}.
+        """Return the measurement as JSON: {"name": "bleu", "part": [4, 4], "value": 27.3, ...}.
 
         A value that is not finite becomes null.
         """
@@ -57,7 +57,7 @@ class Measurement:
 
     @classmethod
     def of(cls, record: "MeasurementRecord") -> Self:
-        """The measurement of a record; a value of None becomes NaN."""
+        """Return the measurement of a record; a value of None becomes NaN."""
         key = MetricKey(record.name, part=record.part, moment=record.moment)
         value = math.nan if record.value is None else float(record.value)
         return cls(key, value, record.better)

@@ -41,18 +41,18 @@ class Metric(ABC):
 
     @abstractmethod
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
-        """The statistics of each sentence, [N, C]; their sum over sentences gives the score."""
+        """Return the statistics of each sentence, [N, C]; their sum determines the score."""
 
     @abstractmethod
     def value(self, totals: np.ndarray) -> float:
-        """The score of summed statistics [C]."""
+        """Return the score of summed statistics [C]."""
 
     def details(self, totals: np.ndarray) -> Mapping[str, str]:
-        """Details of the score of summed statistics [C], in words, which are kept beside it."""
+        """Describe the score of summed statistics [C] in words, which are saved beside it."""
         return {}
 
     def score(self, hypotheses: Sequence[str], references: Sequence[str]) -> float:
-        """The score of a corpus with one reference per sentence.
+        """Score a corpus with one reference per sentence.
 
         Raises:
             UserError: the counts differ, or there is nothing to score.
@@ -117,7 +117,7 @@ class Accuracy(Metric):
 
         sum of matches / sum of max(words of the answer, words of the reference)
 
-    Words stand between spaces. A missing word and a superfluous one count as wrong.
+    Words are separated by spaces. A missing word and a superfluous one count as wrong.
     """
 
     name = "accuracy"
@@ -159,7 +159,7 @@ class ChrF(Metric):
     beta: PositiveFloat = 2.0
 
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
-        """Columns: counted n-grams of the answer, of the reference, common ones, by order."""
+        """Count, in columns by order: n-grams of the answer, of the reference, common ones."""
         rows = []
         for hypothesis, reference in zip(hypotheses, references, strict=True):
             row: list[int] = []

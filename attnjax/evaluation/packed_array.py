@@ -9,7 +9,7 @@ import numpy as np
 from attnjax.errors import UserError
 
 MOST = 1 << 28
-"""The most bytes that a text unpacks to; a tenth of it holds those of a million sentences."""
+"""The most bytes that a text unpacks to; a tenth of it is enough for a million sentences."""
 
 
 def packed(numbers: np.ndarray) -> str:
@@ -18,7 +18,7 @@ def packed(numbers: np.ndarray) -> str:
 
 
 def unpacked(text: str, kind: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the array of a text; no more is unpacked than the shape says.
+    """Return the array of a text; no more is unpacked than the shape holds.
 
     Raises:
         UserError: the text does not unpack to numbers of this shape, or they are too many.
@@ -28,7 +28,7 @@ def unpacked(text: str, kind: str, shape: tuple[int, ...]) -> np.ndarray:
         raise UserError(f"an array of the shape {[*shape]} has more than {MOST:,} bytes")
     try:
         program = zlib.decompressobj()
-        # a byte more is seen to be too many, and 0 would mean any number
+        # one byte more, to notice a text that is too long; 0 would mean any number
         content = program.decompress(base64.b64decode(text, validate=True), size + 1)
     except (ValueError, zlib.error) as error:
         raise UserError(f"an array does not unpack: {error}") from error

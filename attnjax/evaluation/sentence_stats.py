@@ -40,16 +40,16 @@ class Sentences:
         return self.statistics.sum(0)
 
     def value(self) -> float:
-        """The score of these sentences."""
+        """Return the score of these sentences."""
         return self.metric.value(self.totals)
 
-    def at(self, places: np.ndarray) -> "Sentences":
-        """The sentences at these indices."""
-        lengths = None if self.lengths is None else self.lengths[places]
-        return replace(self, lengths=lengths, statistics=self.statistics[places])
+    def at(self, indices: np.ndarray) -> "Sentences":
+        """Return the sentences at these indices."""
+        lengths = None if self.lengths is None else self.lengths[indices]
+        return replace(self, lengths=lengths, statistics=self.statistics[indices])
 
     def comparable(self, other: "Sentences") -> bool:
-        """Whether both runs have the same metric and sources of the same lengths, in order."""
+        """Return whether both have the same metric, and sources of the same lengths in order."""
         return (
             self.metric == other.metric
             and len(self.statistics) == len(other.statistics)
@@ -80,7 +80,7 @@ def sentences(
     references: Sequence[str],
     lengths: Sequence[int] | None,
 ) -> Sentences:
-    """The statistics of answers under a metric; `lengths` as in `Sentences`."""
+    """Compute the statistics of answers under a metric; `lengths` as in `Sentences`."""
     check_pairs(hypotheses, references)
     statistics = metric.statistics(hypotheses, references)
     return Sentences(metric=metric, lengths=_array(lengths), statistics=statistics)
@@ -102,10 +102,10 @@ def read(folder: Path, own: Mapping[str, type] | None = None) -> Sentences | Non
 
 
 def checked(metric: Any, lengths: np.ndarray | None, statistics: np.ndarray) -> Sentences:
-    """Return the statistics of a file, which may hold anything.
+    """Return the statistics of a file, which may have any content.
 
     Raises:
-        UserError: the metric is none, or takes other statistics.
+        UserError: this is no metric, or it takes other statistics.
     """
     if not isinstance(metric, Metric):
         raise UserError(f"{type(metric).__name__} is not a metric")

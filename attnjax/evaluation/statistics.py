@@ -1,7 +1,7 @@
 """Confidence intervals over seeds and over sentences, and a test for outliers.
 
-A `confidence` is the share of such intervals that hold the truth. scipy.stats is imported when an
-interval is computed: importing this module costs nothing.
+A `confidence` is the share of such intervals that contain the truth. scipy.stats is imported when
+an interval is computed: importing this module costs nothing.
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 
 CONFIDENCE = 0.95
 LEAST_P = 1e-6
-"""The least p that is told apart from 0."""
+"""The smallest p that is distinguished from 0."""
 
 
 class Interval(NamedTuple):
@@ -24,11 +24,11 @@ class Interval(NamedTuple):
 
 
 def t_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """The confidence interval of a mean by Student's t.
+    """Return the confidence interval of a mean by Student's t.
 
         mean +- t((1 + confidence) / 2; n - 1) s / sqrt(n),   s^2 = sum (x - mean)^2 / (n - 1)
 
-    The interval is (-inf, inf) for a single value, which says nothing about the spread, and for
+    The interval is (-inf, inf) for a single value, which says nothing about the variance, and for
     values that are not all finite, because a run that diverged decides nothing.
 
     Source: Student 1908.
@@ -41,15 +41,15 @@ def t_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Inter
 
 
 SHARED = 0.1
-"""The least correlation of a seed's answers that `share_interval` reckons with near 0 and 1."""
+"""The smallest correlation of a seed's answers that `share_interval` assumes near 0 and 1."""
 
 
 def share_interval(
     shares: Sequence[float], count: float, confidence: float = CONFIDENCE
 ) -> Interval:
-    """The confidence interval of a share of right answers, such as exact match, over seeds.
+    """Return the confidence interval of a share of right answers, such as exact match, over seeds.
 
-    S `shares` are of `count` = n answers each; inf: their number is large, and not known.
+    S `shares` are of `count` = n answers each; inf: their number is large, and unknown.
     In the middle, where m (1 - m) >= 0.05 and seeds differ, the ends are those of Student's t of
     the mean's log odds y, whose standard error is that of the mean by the delta method. They lie
     in [0, 1], on both sides of m:
@@ -57,8 +57,8 @@ def share_interval(
         m = mean share,   y = ln(m / (1 - m)),   ends e^z / (1 + e^z),
         z = y -+ t(S - 1) s / (sqrt(S) m (1 - m))
 
-    Near 0 and 1 seeds that agree have a spread of 0, and Student's t says nothing or too much. The
-    answers of a seed are alike, so S n answers count as N:
+    Near 0 and 1 seeds that agree have a variance of 0, and Student's t says nothing or too much.
+    The answers of a seed are correlated, so S n answers count as N:
 
         v = variance over seeds,   q = (v / (m (1 - m)) - 1/n) / (1 - 1/n)
         N = S n / (1 + (n - 1) max(q, 0.1)),   ends of Beta(m N + 1/2, (1 - m) N + 1/2)
@@ -66,9 +66,9 @@ def share_interval(
     If q exceeds 0.1, N is also divided by (t(S - 1) / t(S n - 1))^2, since q is itself estimated.
     The end is 0 or 1 where m is.
 
-    What no interval can know is what no seed showed. If a share f of all seeds fails outright,
+    No interval can account for what no seed showed. If a share f of all seeds fails outright,
     (1 - f)^S of the samples have no such seed, and their intervals lie above the mean: for f = 1/8
-    that is 67 % of three seeds, 51 % of five and 34 % of eight. See `seeds_interval`.
+    that is 67 % of samples of three seeds, 51 % of five and 34 % of eight. See `seeds_interval`.
 
     Source: Agresti 2013, section 3.1 (delta method, log odds); Korn & Graubard 1998, with
     Jeffreys' ends (Brown, Cai & DasGupta 2001).
@@ -93,11 +93,11 @@ def _ends_of_log_odds(sample: np.ndarray, count: float, tail: float) -> tuple[fl
 def _ends_of_answers(sample: np.ndarray, count: float, tail: float) -> tuple[float, float]:
     from scipy.special import betaincinv, stdtrit
 
-    mean, seeds, each = float(sample.mean()), len(sample), 1 / count
-    alike = sample.var(ddof=1) / max(mean * (1 - mean), 1e-12)
-    alike = min(max((alike - each) / (1 - each), 0.0), 1.0)
-    effective = seeds / (each + (1 - each) * max(alike, SHARED))
-    if alike > SHARED:
+    mean, seeds, share = float(sample.mean()), len(sample), 1 / count
+    variance = sample.var(ddof=1) / max(mean * (1 - mean), 1e-12)
+    correlation = min(max((variance - share) / (1 - share), 0.0), 1.0)
+    effective = seeds / (share + (1 - share) * max(correlation, SHARED))
+    if correlation > SHARED:
         effective *= (stdtrit(seeds * count - 1, tail) / stdtrit(seeds - 1, tail)) ** 2
     right, wrong = mean * effective + 0.5, (1 - mean) * effective + 0.5
     low = float(betaincinv(right, wrong, tail)) if mean > 0 else 0.0
@@ -108,13 +108,13 @@ def _ends_of_answers(sample: np.ndarray, count: float, tail: float) -> tuple[flo
 def share_difference_interval(
     better: Sequence[float], worse: Sequence[float], count: float, confidence: float = CONFIDENCE
 ) -> Interval:
-    """The confidence interval of the difference of two shares, paired by seed.
+    """Return the confidence interval of the difference of two shares, paired by seed.
 
         d - sqrt((a - low_a)^2 + (high_b - b)^2)   to   d + sqrt((high_a - a)^2 + (b - low_b)^2)
 
     a and b are the mean shares, of `count` answers a seed; d = a - b; their ends are those of
     `share_interval`, and so the interval lies in [-1, 1]. If both shares are in the middle, it is
-    Student's t of the differences, which knows what the seeds of a pair have in common, see
+    Student's t of the differences, which accounts for what the runs of a pair have in common, see
     `of_a_difference`.
 
     Source: Newcombe 1998; Zou & Donner 2008.
@@ -132,7 +132,7 @@ def share_difference_interval(
 
 
 def of_a_difference(interval: Interval) -> Interval:
-    """The interval d -+ h of a difference of shares, on the scale of its log odds.
+    """Transform the interval d -+ h of a difference of shares to the scale of its log odds.
 
         tanh(artanh(d) -+ h / (1 - d^2)),   2 artanh(d) = ln((1 + d) / (1 - d))
 
@@ -148,18 +148,18 @@ def of_a_difference(interval: Interval) -> Interval:
 
 
 def in_the_middle(shares: Sequence[float] | np.ndarray) -> bool:
-    """Whether shares differ, and lie so far from 0 and 1 that their spread tells enough."""
+    """Return whether shares differ, and are so far from 0 and 1 that their variance is enough."""
     mean = float(np.mean(shares))
     return mean * (1 - mean) >= 0.05 and bool(np.ptp(shares) > 0)
 
 
 def seeds_interval(count: int, seeds: int, confidence: float = CONFIDENCE) -> Interval:
-    """The confidence interval of the share of all seeds of which something holds.
+    """Return the confidence interval of the share of all seeds for which something holds.
 
         ends the quantiles (1 - confidence) / 2 of Beta(k, S - k + 1) and
         (1 + confidence) / 2 of Beta(k + 1, S - k)
 
-    It holds of k = `count` of the S seeds that were run.
+    It holds for k = `count` of the S seeds that were run.
 
     Source: Clopper & Pearson 1934.
     """
@@ -178,7 +178,7 @@ def bootstrap_variance(
     resamples: int = 1000,
     seed: int = 0,
 ) -> float:
-    """The variance of a statistic over samples of the sentences, drawn with replacement.
+    """Return the variance of a statistic over samples of the sentences, with replacement.
 
     Each group of sentences is sampled separately and keeps its size; the statistic takes the
     sampled indices of each.
@@ -206,7 +206,7 @@ def seeds_and_sentences_interval(
     sentences: int,
     confidence: float = CONFIDENCE,
 ) -> Interval:
-    """The confidence interval of a mean over seeds that were tested on the same sentences.
+    """Return the confidence interval of a mean over seeds that were tested on the same sentences.
 
         mean +- t(...; d) sqrt(a + b),   a = s^2 / n,   b = sentence_variance,
         d = (a + b)^2 / (a^2 / (n - 1) + b^2 / (N - 1))
@@ -231,31 +231,31 @@ def seeds_and_sentences_interval(
 
 
 DIXON = {3: 0.970, 4: 0.829, 5: 0.710, 6: 0.625, 7: 0.568, 8: 0.526, 9: 0.493, 10: 0.466}
-"""Critical values of Dixon's Q at 95 %, two-sided, by the number of values; 10 stands for more.
+"""Critical values of Dixon's Q at 95 %, two-sided, by the number of values; 10: ten or more.
 
 Source: Rorabacher 1991, Table 2.
 """
 
 
-def far_off(values: Sequence[float]) -> int | None:
-    """The index of the value that lies far from all others; None: there is none.
+def outlier(values: Sequence[float]) -> int | None:
+    """Return the index of the outlier by Dixon's Q, or None.
 
         Q = gap to the nearest other value / range of all values
 
-    The least or the greatest value lies far off if its Q exceeds Dixon's critical value, wrongly in
-    5 % of the samples of normal values. Fewer than three values have no outlier.
+    The least or the greatest value is an outlier if its Q exceeds Dixon's critical value, wrongly
+    so in 5 % of the samples of normal values. Fewer than three values have no outlier.
 
     Source: Dean & Dixon 1951.
     """
     order = np.argsort(values)
     ordered = np.asarray(values, np.float64)[order]
-    spread = float(ordered[-1] - ordered[0]) if len(ordered) else 0.0
-    if len(ordered) < 3 or not 0 < spread < math.inf:
+    width = float(ordered[-1] - ordered[0]) if len(ordered) else 0.0
+    if len(ordered) < 3 or not 0 < width < math.inf:
         return None
     gaps = {0: ordered[1] - ordered[0], -1: ordered[-1] - ordered[-2]}
-    end = max(gaps, key=lambda place: gaps[place])
+    end = max(gaps, key=lambda end: gaps[end])
     critical = DIXON[min(len(ordered), max(DIXON))]
-    return int(order[end]) if gaps[end] / spread > critical else None
+    return int(order[end]) if gaps[end] / width > critical else None
 
 
 def _sample(values: Sequence[float], confidence: float) -> np.ndarray:

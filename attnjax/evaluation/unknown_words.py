@@ -28,17 +28,17 @@ from attnjax.models.base import Model
 
 
 def before_replacement(metric: Metric) -> MetricKey:
-    """The key of the metric of answers whose unknown words are left in."""
+    """Return the key of the metric of answers in which unknown words are left."""
     return MetricKey(f"{metric.name}_before_replacement")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Replacement(ABC):
-    """How an unknown word is replaced. A part: subclasses are chosen on the command line."""
+    """The replacement of an unknown word. A part: subclasses are chosen on the command line."""
 
     @abstractmethod
     def translations(self) -> Mapping[str, str]:
-        """The translations of source words; a word that is absent is copied."""
+        """Return the translations of source words; a word without one is copied."""
 
     def check(self, model: Model, corpus: Corpus) -> None:
         """Refuse, before training, a model or a corpus whose unknown words cannot be replaced."""
@@ -90,7 +90,7 @@ def replace_unknown(
     replacement: Replacement,
     batching: Batching,
 ) -> list[str]:
-    """Answers as text, with unknown words replaced; only such answers pass through the model.
+    """Return answers as text, unknown words replaced; only such answers pass through the model.
 
     `words` are spelled as in the text of each source; sources and answers are ids, ended by END.
     """
@@ -120,13 +120,13 @@ def replaced(
     weights: np.ndarray,
     translations: Mapping[str, str],
 ) -> list[str]:
-    """The pieces of an answer, with each UNKNOWN replaced.
+    """Replace each UNKNOWN among the pieces of an answer.
 
         piece[t] = translation of word[j],   j = argmax over words of weights[t, j]
 
     A word without a translation is copied. Columns of the weights [>= T, >= S] beyond the words are
     ignored; if all words have weight 0, UNKNOWN stays. PAD, START, END and what follows END are
-    left out.
+    dropped.
     """
     output = []
     for symbol, piece, row in zip(answer, pieces, weights, strict=False):
@@ -143,6 +143,6 @@ def replaced(
 
 
 def _until_end(answer: Sequence[int]) -> list[int]:
-    """An answer up to and including its END."""
+    """Cut an answer after its END."""
     symbols = list(answer)
     return symbols[: symbols.index(END) + 1] if END in symbols else symbols

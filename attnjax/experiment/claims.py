@@ -20,7 +20,7 @@ import numpy as np
 from attnjax.config.constraints import check_fields
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import MetricKey
-from attnjax.evaluation.statistics import CONFIDENCE, LEAST_P, Interval, far_off
+from attnjax.evaluation.statistics import CONFIDENCE, LEAST_P, Interval, outlier
 from attnjax.experiment.estimands import Condition, Count, Difference, Estimand, Results, Spread
 
 MOST_SEEDS = 1_000
@@ -108,7 +108,7 @@ class Claim:
             verdict, reason = "not trained", untrained
         else:
             verdict = "undecided" if reason else self._where(interval)
-        far = far_off([*seeds.values()])
+        far = outlier([*seeds.values()])
         more = verdict == "undecided" and not reason
         return Verdict(
             estimate=estimate,
@@ -196,7 +196,7 @@ class Verdict:
         reason: why the claim cannot be decided or judged; "": it can.
         combinations: the number of combinations of tied values that have this verdict.
         seeds: the value of each seed.
-        far_off: the seed whose value lies far from the others, see `statistics.far_off`.
+        far_off: the seed whose value lies far from the others, see `statistics.outlier`.
     """
 
     estimate: float

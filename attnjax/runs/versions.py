@@ -10,6 +10,7 @@ from typing import Annotated
 from annotated_types import Predicate
 
 from attnjax.config.record import WholeNumber
+from attnjax.machine import usable_cores
 
 PACKAGES = ("attnjax", "jax", "jaxlib", "flax", "optax")
 
@@ -30,14 +31,6 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {
         package: installed(package) for package in PACKAGES
     }
-
-
-def usable_cores() -> int:
-    """Return the number of cores that this process may use: rounding depends on it."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS does not say
-        return os.cpu_count() or 1
 
 
 def device() -> str:

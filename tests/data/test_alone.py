@@ -1,100 +1,101 @@
 """One process at a time works on a folder; one that was killed is not waited for for ever."""
 
 import errno
-import signal
+import fcntl
+import multiprocessing
 import socket
-import subprocess
-import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
-from attnjax.data import alone as module
-from attnjax.data.alone import alone
+from attnjax.data import preparation
+from attnjax.data.preparation import alone
 from attnjax.errors import MachineError
 
-PROGRAM = """
-import errno, sys, time
-from pathlib import Path
-from attnjax.data import alone as module
-import filelock._unix as native
+SILENCE = 1.0  # seconds
 
-def none(*_):
+PROCESSES = multiprocessing.get_context("forkserver")  # a fork of this one would have its threads
+PROCESSES.set_forkserver_preload(["attnjax.data.preparation"])
+
+
+def no_lock(*_):
     raise OSError(errno.ENOSYS, "no locks")
-
-if sys.argv[2] == "soft":
-    native.fcntl.flock = none
-module.SECONDS_OF_SILENCE = 1.0
-with module.alone(Path(sys.argv[1]), print):
-    print("alone", flush=True)
-    time.sleep(600)
-"""
 
 
 @pytest.fixture
 def no_locks(monkeypatch):
     """A file system without locks."""
+    monkeypatch.setattr(fcntl, "flock", no_lock)
+    monkeypatch.setattr(preparation, "SECONDS_OF_SILENCE", SILENCE)
 
-    def none(*_):
-        raise OSError(errno.ENOSYS, "no locks")
 
-    monkeypatch.setattr("fcntl.flock", none)
-    monkeypatch.setattr(module, "SECONDS_OF_SILENCE", 1.0)
+def hold(folder, kind, started):
+    """Be alone on a folder until this process is killed."""
+    if kind == "soft":
+        fcntl.flock = no_lock
+    preparation.SECONDS_OF_SILENCE = SILENCE
+    with alone(folder, print):
+        started.set()
+        time.sleep(600)
 
 
 def holding(folder, kind):
-    """Another process that is alone on a folder."""
-    command = [sys.executable, "-c", PROGRAM, str(folder), kind]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "alone\n"
+    """Start another process that is alone on a folder."""
+    started = PROCESSES.Event()
+    process = PROCESSES.Process(target=hold, args=(folder, kind, started), daemon=True)
+    process.start()
+    assert started.wait(60)
     return process
+
+
+def end(process):
+    process.kill()
+    process.join()
+    process.close()
 
 
 def waited(folder):
     """What is said until this process is alone on a folder."""
     said = []
-    with alone(folder, said.append) as still_alone:
-        still_alone()
+    with alone(folder, said.append) as check_alone:
+        check_alone()
     return said
 
 
-@pytest.mark.parametrize("kind", ["native", "soft"])
-def test_a_process_that_was_killed_is_not_waited_for(tmp_path, kind, request):
-    if kind == "soft":
+@pytest.fixture(params=["native", "soft"])
+def kind(request) -> str:
+    """The kind of lock that the file system has."""
+    if request.param == "soft":
         request.getfixturevalue("no_locks")
+    return request.param
+
+
+def test_a_process_that_was_killed_is_not_waited_for(tmp_path, kind):
     folder = tmp_path / "corpus"
-    process = holding(folder, kind)
-    process.kill()
-    process.communicate()
+    end(holding(folder, kind))
     assert not waited(folder) or kind == "soft"
     assert waited(folder) == []
 
 
-@pytest.mark.parametrize("kind", ["native", "soft"])
-def test_a_process_that_works_is_waited_for_and_that_is_said(tmp_path, kind, request):
-    if kind == "soft":
-        request.getfixturevalue("no_locks")
+def test_a_process_that_works_is_waited_for_and_that_is_said(tmp_path, kind):
     folder = tmp_path / "corpus"
     process = holding(folder, kind)
     ended = threading.Event()
 
-    def end():
+    def end_it():
         ended.set()
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
+        end(process)
 
-    threading.Timer(3, end).start()  # three times as long as a silence
+    threading.Timer(3 * SILENCE, end_it).start()
     assert waited(folder) == [f"data: waits for another process that prepares {folder}"]
     assert ended.is_set()
 
 
 def test_the_sign_of_a_killed_process_of_another_machine_grows_old(tmp_path, no_locks):
     folder = tmp_path / "corpus"
-    process = holding(folder, "soft")
-    process.kill()
-    process.communicate()
+    end(holding(folder, "soft"))
     marker = tmp_path / "corpus.lease"
     text = marker.read_text()
     assert socket.gethostname() in text
@@ -102,7 +103,7 @@ def test_the_sign_of_a_killed_process_of_another_machine_grows_old(tmp_path, no_
     assert waited(folder) == [f"data: waits for another process that prepares {folder}"]
 
 
-def test_an_empty_file_of_a_lock_is_no_process(tmp_path, no_locks):
+def test_an_empty_file_of_a_lock_is_no_process(tmp_path: Path, no_locks):
     """It stays where the folder was used by a machine with locks before."""
     (tmp_path / "corpus.lock").touch()
     assert waited(tmp_path / "corpus") == []
@@ -111,13 +112,13 @@ def test_an_empty_file_of_a_lock_is_no_process(tmp_path, no_locks):
 def test_who_was_overtaken_does_not_go_on(tmp_path, no_locks):
     folder = tmp_path / "corpus"
 
-    def works_on(still_alone):
+    def works_on(check_alone):
         while True:
-            still_alone()
+            check_alone()
             time.sleep(0.1)
 
-    with alone(folder, print) as still_alone:
-        still_alone()
+    with alone(folder, print) as check_alone:
+        check_alone()
         (tmp_path / "corpus.lease").unlink()
         with pytest.raises(MachineError, match="was taken over by another process"):
-            works_on(still_alone)
+            works_on(check_alone)

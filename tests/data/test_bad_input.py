@@ -1,13 +1,17 @@
 """Texts as they should not be: read as they are, or refused in one sentence; nothing is lost."""
 
+import hashlib
 from dataclasses import replace
 
 import pytest
+from hypothesis import example, given, strategies as st
 
 from attnjax.data.batching import Batching
-from attnjax.data.corpora.parallel_text import JsonLines, ParallelText, TabSeparated
+from attnjax.data.corpora.parallel_text import ParallelText
+from attnjax.data.corpus import Corpus
 from attnjax.data.loaded import Corpora
 from attnjax.data.sentencepiece import SentencePiece
+from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import Characters
 from attnjax.errors import UserError
 
@@ -41,13 +45,25 @@ def test_a_line_of_a_megabyte_is_left_out_or_named(tmp_path):
     assert pieces.decode(pieces.encode(LONG)) == LONG.strip()
 
 
-@pytest.mark.parametrize("kind", [TabSeparated, JsonLines])
-def test_a_malformed_line_of_a_megabyte_is_no_message_of_a_megabyte(tmp_path, kind):
-    task = kind(folder=str(tmp_path), valid=None, test=None)
-    (tmp_path / task.train).write_text(LONG)
-    with pytest.raises(UserError, match="line 1, ") as error:
-        task.load()
-    assert len(str(error.value)) < 400
+PAIRS = st.lists(st.tuples(st.text("a\n", max_size=3), st.text("a\n", max_size=3)), max_size=4)
+
+
+def digest(pairs):
+    sources, references = [[*side] for side in zip(*pairs, strict=True)] or ([], [])
+    texts = {"sources": {"test": sources}, "references": {"test": references}}
+    return Corpus(vocabularies=Vocabularies(None, None), splits={}, **texts).digest("test")
+
+
+@given(PAIRS, PAIRS)
+@example([("a", "a\na"), ("a", "a")], [("a", "a"), ("a\na", "a")])
+@example([("a\n", "a")], [("a", "\na")])
+def test_pairs_with_line_breaks_have_a_digest_of_their_own(pairs, others):
+    assert (digest(pairs) == digest(others)) == (pairs == others)
+
+
+def test_the_digest_of_pairs_in_lines_is_the_recorded_one():
+    recorded = hashlib.sha256(b"a\nb c\nA\n\n").hexdigest()[:16]
+    assert digest([("a", "A"), ("b c", "")]) == recorded
 
 
 def test_empty_lines_and_repeated_pairs_are_kept_and_counted(tmp_path):

@@ -106,24 +106,6 @@ def test_brackets_in_a_name_are_letters_and_an_asterisk_stands_for_others(tmp_pa
         find_file(folder / "a[0-9]*")
 
 
-def test_a_missing_shard_and_a_truncated_file(tmp_path):
-    for number in (0, 2):
-        (tmp_path / f"cut-{number:05d}-of-00003").write_text("a\n")
-    with pytest.raises(UserError, match="cut has 2 shards .* say 3; shard 00001 is missing"):
-        read_lines(tmp_path / "cut")
-    for kept in (5, 40):
-        (tmp_path / "short.gz").write_bytes(gzip.compress(bytes(range(256)))[:kept])
-        with pytest.raises(UserError, match=r"short\.gz is damaged or ends too early"):
-            read_lines(tmp_path / "short")
-
-
-def test_another_encoding_is_offered(tmp_path):
-    (tmp_path / "old").write_bytes("a\nGrün".encode("cp1252"))
-    with pytest.raises(UserError, match="line 2, is not UTF-8: .* can read UTF-16 or Windows-1252"):
-        read_lines(tmp_path / "old")
-    assert read_lines(tmp_path / "old", "Windows-1252") == ["a", "Grün"]
-
-
 def piped(path: Path, text: str) -> Path:
     """A pipe that a thread writes a text into once somebody reads it."""
     os.mkfifo(path)

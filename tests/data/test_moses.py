@@ -34,7 +34,7 @@ def test_punctuation_is_no_part_of_a_word():
 
 
 def test_the_language_is_saved_and_told_apart(tmp_path):
-    english, french = (MosesWords(language=one).learn(["a ."]) for one in ("en", "fr"))
+    english, french = (MosesWords(language=language).learn(["a ."]) for language in ("en", "fr"))
     assert english.pieces == french.pieces
     assert english.digest != french.digest
     Vocabularies(english, french).save(tmp_path)

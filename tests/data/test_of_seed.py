@@ -41,11 +41,11 @@ def test_each_seed_has_data_of_its_own(task):
     corpus = Corpora().of(task)
     drawn = [corpus.of_seed(seed) for seed in range(3)]
     for split in ("train", "valid", "test"):
-        assert len({each.digest(split) for each in drawn}) == 3
+        assert len({corpus.digest(split) for corpus in drawn}) == 3
     assert corpus.of_seed(0) == corpus
     assert drawn[2] is corpus.of_seed(2)
     assert drawn[2].digest("test") == task.of_seed(2).load().digest("test")
-    assert len({each.vocabularies.digest for each in drawn}) == 1
+    assert len({corpus.vocabularies.digest for corpus in drawn}) == 1
 
 
 @pytest.mark.parametrize("task", **BY_NAME)

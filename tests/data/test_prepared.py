@@ -110,7 +110,7 @@ def test_the_same_corpus(task, changes, capsys):
     assert same(prepared, loaded)
     assert "prepares" in capsys.readouterr().err
     for batching in (Batching(max_tokens=400), Packed(max_tokens=512, length=64)):
-        plans = [batching.plan(each.splits["train"]) for each in (prepared, loaded)]
+        plans = [batching.plan(corpus.splits["train"]) for corpus in (prepared, loaded)]
         for step in range(2 * plans[0].per_epoch):
             assert all(map(np.array_equal, *(plan.batch(step, 3) for plan in plans)))
     # a second time nothing is prepared; with the run's vocabularies neither
@@ -125,18 +125,28 @@ def test_the_same_corpus(task, changes, capsys):
 
 def test_words_that_several_processes_count(task, monkeypatch):
     """The words of the kept examples, of both sides or of each, as one process counts them."""
+    map_chunks = preparation.map_chunks
     for target in (None, MosesWords(language="de", min_count=3)):
         words = replace(task, target_vocabulary=target, vocabulary=SplitWords(max_size=4))
         kept = [*filter(words.keeps, words.reader()(words.train))]
         assert len(kept) < COUNT
         monkeypatch.setattr(preparation, "_processes", lambda _, split: int(split == "train"))
         assert preparation.prepare(words)[1].vocabulary == words.learn(kept.copy).digest
+        # the second time this process counts by what another one would call
+        monkeypatch.setattr(preparation, "map_chunks", lambda *of: map_chunks(*of[:2], 0))
     # a part that does not count words learns from the texts themselves
-    monkeypatch.setattr(preparation, "each_chunk", lambda *_: pytest.fail("counted"))
+    monkeypatch.setattr(preparation, "map_chunks", lambda *_: pytest.fail("counted"))
     pieces = replace(task, vocabulary=SentencePiece(size=20), target_vocabulary=SplitWords())
     with pytest.raises(pytest.fail.Exception):
         preparation.prepare(pieces)
     assert [*(place(task).parent / "vocabularies").glob("*/source/sentencepiece.model")]
+
+
+def test_no_more_processes_than_cores_that_this_one_may_use(task, monkeypatch):
+    monkeypatch.setattr(preparation, "PER_PROCESS", 1)
+    for cores in ({0}, {3, 5, 8}):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: cores, raising=False)
+        assert preparation._processes(task, "train") == len(cores)
 
 
 def test_tab_separated_pairs_and_vocabularies_of_a_run(folder):
@@ -289,7 +299,7 @@ def prepare_by_processes(folder: Path, cache: Path) -> subprocess.Popen:
         "from attnjax.data import preparation, tokenizing, ParallelText\n"
         "if __name__ == '__main__':\n"
         "    preparation.SAVE_EVERY, tokenizing.CHUNK = 400, 200\n"
-        "    preparation.PER_PROCESS, preparation.os.process_cpu_count = 1, lambda: 2\n"
+        "    preparation.PER_PROCESS, preparation.usable_cores = 1, lambda: 2\n"
         f"    task = ParallelText(folder={str(folder)!r}, max_length=6)\n"
         "    preparation.prepared(task)\n"
     )
@@ -304,7 +314,7 @@ def test_a_script_that_prepares_when_it_is_imported_is_not_imported_again(folder
     program = (
         "from attnjax.data import preparation, ParallelText\n"
         "print('begins')\n"
-        "preparation.PER_PROCESS, preparation.os.process_cpu_count = 1, lambda: 1\n"
+        "preparation.PER_PROCESS, preparation.usable_cores = 1, lambda: 1\n"
         f"preparation.prepared(ParallelText(folder={str(folder)!r}))\n"
         "import __main__\n"
         "assert __main__.preparation is preparation\n"

@@ -1,5 +1,6 @@
 """Text goes to ids and comes back; a saved vocabulary is the same one or is refused."""
 
+import hashlib
 import json
 import re
 from dataclasses import replace
@@ -22,7 +23,7 @@ words = st.text(st.characters(exclude_categories=["Z", "C"]), min_size=1).filter
     lambda word: word.split() == [word] and not word.endswith("@@")
 )
 SYLLABLES = ("ba", "co", "di", "fe", "gu", "la", "mo", "ni", "pe", "ru")
-WORDS = [f"{one}{two}{one}" for one in SYLLABLES for two in SYLLABLES if one < two]
+WORDS = [f"{first}{second}{first}" for first in SYLLABLES for second in SYLLABLES if first < second]
 TEXTS = [" ".join(WORDS[start::7] + WORDS[start::11]) for start in range(20)]
 PARTS = [Characters(), SplitWords(), SentencePiece(size=40)]
 
@@ -262,15 +263,20 @@ def test_the_model_of_sentencepiece_belongs_to_its_pieces(tmp_path):
     (tmp_path / "sentencepiece.model").write_bytes(other.model)
     with pytest.raises(UserError, match=r"damaged.*not as it was written"):
         load_vocabularies(tmp_path)
-    # an earlier version of attnjax kept no digest of it
     path = tmp_path / "vocabulary.json"
     content = json.loads(path.read_text())
     del content["sentencepiece.model"]
     path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match=r"damaged.*'sentencepiece.model'"):
+        load_vocabularies(tmp_path)
+    content["sentencepiece.model"] = hashlib.sha256(other.model).hexdigest()
+    path.write_text(json.dumps(content))
     with pytest.raises(UserError, match=r"damaged.*other pieces"):
         load_vocabularies(tmp_path)
     (tmp_path / "sentencepiece.model").write_bytes(b"no model")
-    with pytest.raises(UserError, match="damaged"):
+    content["sentencepiece.model"] = hashlib.sha256(b"no model").hexdigest()
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match="damaged.*not a model of sentencepiece"):
         load_vocabularies(tmp_path)
     (tmp_path / "sentencepiece.model").unlink()
     with pytest.raises(UserError, match=r"sentencepiece\.model is missing"):

@@ -1,6 +1,5 @@
 """WordPiece: the pieces of transformers' tokenizer, and what is no vocabulary of BERT."""
 
-import hashlib
 import json
 from itertools import product
 
@@ -108,14 +107,10 @@ def test_is_saved_and_restored(file, tmp_path, reading):
     assert (found.lower, found.strip_accents, found.split_ideographs) == reading
 
 
-def test_every_reading_has_a_digest_of_its_own_and_the_first_ones_have_theirs():
+def test_every_reading_has_a_digest_of_its_own():
     pieces = (*SPECIAL, "a")
     digests = {WordPieceVocabulary(pieces, *reading).digest for reading in READINGS}
     assert len(digests) == len(READINGS)
-    for lower in (True, False):
-        text = json.dumps(["WordPieceVocabulary", pieces, lower])
-        expected = hashlib.sha256(text.encode()).hexdigest()
-        assert WordPieceVocabulary(pieces, lower).digest == expected
 
 
 def test_the_order_is_special_symbols_words_and_mask():

@@ -20,12 +20,11 @@ from attnjax.evaluation.attention_record import LayerWeights, attention_record
 from attnjax.evaluation.measures.base import EvalInputs
 from attnjax.models.captioner import Captioner, Convolutions
 from attnjax.models.kernel_regression import KernelRegression
-from tests.evaluation.measures.conftest import inputs  # noqa: F401, a fixture
 from tests.evaluation.measures.test_masked_words import CORPUS, MODEL, TEXTS, VOCABULARY
 from tests.evaluation.measures.unbatched import alone
 
 
-def test_every_layer_and_head_is_kept_with_its_words(inputs):  # noqa: F811
+def test_every_layer_and_head_is_kept_with_its_words(inputs):
     kept = attention_record(inputs, 3)
     assert from_json(to_json(kept)) == kept
     for number, sentence in enumerate(kept):

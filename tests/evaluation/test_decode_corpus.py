@@ -19,7 +19,7 @@ from attnjax.models.transformer import Transformer
 
 def answered(sources: Sequence[list[int]]) -> list[list[int]]:
     options = {"search": Beam(size=2), "batching": Batching(max_tokens=640)}
-    return [each.tokens[0].tolist() for each in hypotheses(None, {}, sources, **options)]
+    return [answer.tokens[0].tolist() for answer in hypotheses(None, {}, sources, **options)]
 
 
 def echo(model, params, source, search, *, number, extra) -> Hypotheses:
@@ -48,7 +48,7 @@ def test_a_search_gets_the_number_of_each_sentence(monkeypatch, numbers):
     sources = [[*random.integers(4, 9, n).tolist(), END] for n in random.integers(1, 12, 50)]
     options = {"search": Beam(size=2), "batching": Batching(max_tokens=640), "numbers": numbers}
     found = hypotheses(None, {}, sources, **options)
-    assert [each.scores[0] for each in found] == (numbers or [*range(50)])
+    assert [answer.scores[0] for answer in found] == (numbers or [*range(50)])
 
 
 def test_threads_have_the_settings_of_who_asks(monkeypatch):
@@ -78,7 +78,7 @@ def test_two_searches_at_once_find_what_one_after_the_other_does(monkeypatch):
         search, batching = Beam(size=2), Batching(max_tokens=8 * 60)
         options = {"search": search, "batching": batching}
         found.append(
-            [each.tokens[0].tolist() for each in hypotheses(model, params, sources, **options)]
+            [answer.tokens[0].tolist() for answer in hypotheses(model, params, sources, **options)]
         )
     assert len({tuple(answer) for answer in found[0]}) > 1
     assert found[0] == found[1]

@@ -9,7 +9,7 @@ from scipy.stats import beta, t
 
 from attnjax.evaluation.statistics import (
     bootstrap_variance,
-    far_off,
+    outlier,
     seeds_and_sentences_interval,
     share_difference_interval,
     share_interval,
@@ -108,19 +108,19 @@ def test_the_interval_over_seeds_and_sentences_covers_where_that_over_sentences_
 
 
 def test_a_failed_seed_is_named():
-    assert far_off([0.55, 0.004, 0.56]) == 1
-    assert far_off([0.98, 0.99, 0.97, 0.12, 0.99]) == 3
-    assert far_off([0.55, 0.30, 0.56]) is None
-    assert far_off([1.0, 2.0]) is None
-    assert far_off([3.0, 3.0, 3.0]) is None
-    assert far_off([]) is None
-    assert far_off([0.1, math.nan, 0.2]) is None
+    assert outlier([0.55, 0.004, 0.56]) == 1
+    assert outlier([0.98, 0.99, 0.97, 0.12, 0.99]) == 3
+    assert outlier([0.55, 0.30, 0.56]) is None
+    assert outlier([1.0, 2.0]) is None
+    assert outlier([3.0, 3.0, 3.0]) is None
+    assert outlier([]) is None
+    assert outlier([0.1, math.nan, 0.2]) is None
 
 
 @pytest.mark.parametrize("n", [3, 5, 10])
 def test_one_sample_in_twenty_is_accused_wrongly(n):
     random = np.random.default_rng(n)
-    named = sum(far_off(random.normal(size=n)) is not None for _ in range(4_000))
+    named = sum(outlier(random.normal(size=n)) is not None for _ in range(4_000))
     # 200 expected, with a deviation of 14
     assert 150 <= named <= 250
 
@@ -132,7 +132,7 @@ def test_of_seeds_that_fail_outright_most_are_named():
         values = random.normal(0.9, 0.01, 5)
         failed = int(random.integers(5))
         values[failed] = random.uniform(0.0, 0.3)
-        named += far_off(values) == failed
+        named += outlier(values) == failed
     assert named > 490
 
 
@@ -277,7 +277,7 @@ class Seeds(NamedTuple):
 
     def draw(self, seeds: int, count: int, draws: int) -> np.ndarray:
         """The shares of right ones of `count` answers, [draws, seeds]."""
-        generator = np.random.default_rng([seeds, count, *(int(1000 * each) for each in self)])
+        generator = np.random.default_rng([seeds, count, *(int(1000 * number) for number in self)])
 
         def shares(mean: float, alike: float) -> np.ndarray:
             strength = 1 / alike - 1
@@ -354,7 +354,7 @@ CASES = [
 
 
 def wanted(*variants: Seeds, seeds: int) -> float:
-    if all(each.alike <= 0.1 and not each.failing for each in variants):
+    if all(variant.alike <= 0.1 and not variant.failing for variant in variants):
         return 0.93
     return 0.85 if seeds >= 8 else 0.8
 

@@ -158,6 +158,9 @@ def test_the_weights_are_the_models_own_for_the_finished_answer():
     alignment = jax.jit(model.alignment)
     expected = []
     for text, source, answer in zip(written, sources, answers, strict=True):
+        if UNKNOWN not in answer:
+            expected.append(vocabulary.decode(answer))
+            continue
         given = jnp.asarray([[START, *answer[:-1]]])
         weights = np.asarray(alignment(params, jnp.asarray([source]), given))[0]
         spelled = vocabulary.tokens(answer)

@@ -71,7 +71,7 @@ class Coco(Task):
 
 
 def resized(image: np.ndarray, side: int) -> np.ndarray:
-    """The middle square of an image, uint8 [height, width, 3 or 1]: [side, side, 3] in [0, 1]."""
+    """Resize the middle square of an image, uint8 [H, W, 3 or 1], to [side, side, 3] in [0, 1]."""
     from PIL import Image
 
     image = image.reshape(*image.shape[:2], -1)
@@ -83,5 +83,5 @@ def resized(image: np.ndarray, side: int) -> np.ndarray:
 
 
 def words(caption: str) -> str:
-    """A caption in lower case without punctuation, a space between words."""
+    """Return a caption in lower case without punctuation, with a space between words."""
     return " ".join(re.findall(r"[\w'-]*\w", caption.lower()))

@@ -41,7 +41,12 @@ class WithHeldOut(Task):
         """Read the training examples, of which some will be held out, and the test examples."""
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
-        whole, test = self.read()
+        return self.encoded(*self.read(), vocabularies)
+
+    def encoded(
+        self, whole: list[Example], test: list[Example], vocabularies: Vocabularies | None
+    ) -> Corpus:
+        """Hold out validation examples of the whole training split, and encode all splits."""
         valid, train = hold_out(whole, "training examples", self.seed, valid=self.valid)
         if vocabularies is None:
             vocabularies = Vocabularies(
@@ -61,4 +66,4 @@ def hold_out(
         raise UserError(f"{fields} must be less than the number of {kind}, {len(examples):,}")
     order = np.random.default_rng(seed).permutation(len(examples))
     drawn, others = np.sort(order[:count]), np.sort(order[count:])
-    return [examples[place] for place in drawn], [examples[place] for place in others]
+    return [examples[index] for index in drawn], [examples[index] for index in others]

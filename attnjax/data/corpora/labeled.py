@@ -29,8 +29,10 @@ class Labeled(WithHeldOut):
 
     target_vocabulary: ClassVar[VocabularyPart] = Labels()
 
-    def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
-        corpus = super().load(vocabularies)
+    def encoded(
+        self, whole: list[Example], test: list[Example], vocabularies: Vocabularies | None
+    ) -> Corpus:
+        corpus = super().encoded(whole, test, vocabularies)
         splits, notes = {}, []
         for name, examples in corpus.splits.items():
             targets = examples.target.head(1)
@@ -105,5 +107,5 @@ class MovieReviews(Labeled):
 
 
 def deal(count: int, seed: int) -> list[int]:
-    """The fold of each of `count` sentences; the sizes of folds differ by one at most."""
+    """Return the fold of each of `count` sentences; the sizes of folds differ by at most one."""
     return (np.random.default_rng(seed).permutation(count) % FOLDS).tolist()

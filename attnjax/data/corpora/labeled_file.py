@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from attnjax.data.corpora.labeled import Labeled
-from attnjax.data.corpora.slices import check_apart, read_slice, sliced
+from attnjax.data.corpora.slices import check_apart, sliced
 from attnjax.data.corpus import Corpus, Example
 from attnjax.data.files import Encoding, find_file, read_text
 from attnjax.data.vocabularies import Vocabularies
@@ -21,11 +21,19 @@ LONGEST = 2**31 - 1
 
 
 class _Row(NamedTuple):
-    """The fields of a row, which is in these lines of its file."""
+    """The fields of a row, which spans these lines of its file."""
 
     fields: list[str]
     first: int
     last: int
+
+
+class _Table(NamedTuple):
+    """The examples of a file, and the number of its rows; `broken` are those of several lines."""
+
+    examples: list[Example]
+    rows: int
+    broken: list[_Row]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,19 +78,33 @@ class LabeledFile(Labeled):
             raise UserError(f"task.delimiter must be one character, got {self.delimiter!r}")
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
-        corpus = super().load(vocabularies)
-        names = dict.fromkeys(read_slice(name).whole for name in (self.train, self.test))
-        notes = (note for name in names for note in self._notes(name))
+        train, test, tables = self._read()
+        corpus = self.encoded(train, test, vocabularies)
+        notes = (_note(name, table) for name, table in tables.items() if table.broken)
         return replace(corpus, notes=(*corpus.notes, *notes))
 
     def read(self) -> tuple[list[Example], list[Example]]:
-        check_apart(self.train, test=self.test)
-        read = sliced(lambda name: self._examples(Path(self.folder) / name))
-        return [*read(self.train)], [*read(self.test)]
+        train, test, _ = self._read()
+        return train, test
 
-    def _examples(self, path: Path) -> list[Example]:
-        examples, columns, width = [], None, 0
-        for row in self._rows(path):
+    def _read(self) -> tuple[list[Example], list[Example], dict[str, _Table]]:
+        """Read both splits; also return the table of each file, which is parsed once."""
+        check_apart(self.train, test=self.test)
+        tables: dict[str, _Table] = {}
+
+        def examples(name: str) -> list[Example]:
+            if name not in tables:
+                tables[name] = self._table(Path(self.folder) / name)
+            return tables[name].examples
+
+        read = sliced(examples)
+        return [*read(self.train)], [*read(self.test)], tables
+
+    def _table(self, path: Path) -> _Table:
+        examples, broken, columns, count, width = [], [], None, 0, 0
+        for count, row in enumerate(self._rows(path), start=1):  # noqa: B007, the last is returned
+            if row.last > row.first:
+                broken.append(row)
             where = f"{path}, line {row.first}"
             if columns is None:
                 columns, width = self._columns(row.fields, where), len(row.fields)
@@ -90,16 +112,16 @@ class LabeledFile(Labeled):
                     continue
             if len(row.fields) != width:
                 raise UserError(f"{where}, has {len(row.fields)} fields; the first row has {width}")
-            text, label = (" ".join(row.fields[each].splitlines()).strip() for each in columns)
+            text, label = (" ".join(row.fields[column].splitlines()).strip() for column in columns)
             if not label:
                 raise UserError(f"{where}, has no label (task.label={self.label!r})")
             examples.append(Example(text, label))
         if not examples:
             raise UserError(f"{path} has no rows below the names of the columns")
-        return examples
+        return _Table(examples, count, broken)
 
     def _rows(self, path: Path) -> Iterator[_Row]:
-        """The rows of a file but empty lines, the row of names included."""
+        """Yield the rows of a file, the row of names included; empty lines are skipped."""
         delimiter = self.delimiter or DELIMITERS.get(path.name.removesuffix(".gz")[-4:])
         if delimiter is None:
             raise UserError(f"the name of {path} must end in .csv or .tsv, or give task.delimiter")
@@ -124,21 +146,9 @@ class LabeledFile(Labeled):
             hint = "" if self.quote == "" else "; with task.quote='' a quote is a letter"
             raise UserError(f"{path}, line {first}, is malformed: {error}{hint}") from error
 
-    def _notes(self, file: str) -> Iterator[str]:
-        """A note on fields that hold line breaks: one quote too few makes one text of two rows."""
-        rows = [*self._rows(Path(self.folder) / file)]
-        broken = [row for row in rows if row.last > row.first]
-        if broken:
-            longest = max(broken, key=lambda row: row.last - row.first)
-            yield (
-                f"{len(broken):,} of {len(rows):,} rows of {file} have a quoted field of several "
-                f"lines, as in lines {longest.first:,} to {longest.last:,}; with task.quote='' a "
-                "quote is a letter"
-            )
-
     def _columns(self, row: list[str], where: str) -> list[int]:
-        """The indices of the text's and the label's columns, from the first row."""
-        places = []
+        """Find the indices of the text's and the label's columns in the first row."""
+        indices = []
         for field, column in (("text", self.text), ("label", self.label)):
             numbers = isinstance(column, int)
             names: list[Any] = [*range(1, len(row) + 1)] if numbers else [*map(str.strip, row)]
@@ -147,5 +157,15 @@ class LabeledFile(Labeled):
                     f"exactly one column must be task.{field}={column!r}; {where}, has the columns "
                     f"{', '.join(map(str, names))}"
                 )
-            places.append(names.index(column))
-        return places
+            indices.append(names.index(column))
+        return indices
+
+
+def _note(file: str, table: _Table) -> str:
+    """Describe the rows of several lines: a missing quote joins the texts of several rows."""
+    longest = max(table.broken, key=lambda row: row.last - row.first)
+    return (
+        f"{len(table.broken):,} of {table.rows:,} rows of {file} have a quoted field of several "
+        f"lines, as in lines {longest.first:,} to {longest.last:,}; with task.quote='' a quote is "
+        "a letter"
+    )

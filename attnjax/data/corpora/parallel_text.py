@@ -22,7 +22,7 @@ def read_pairs(source: Path, target: Path, encoding: Encoding = "UTF-8") -> Iter
     sides = each_line(source, encoding), each_line(target, encoding)
     for number, pair in enumerate(zip_longest(*sides)):
         if None in pair:
-            # what is left of the longer side is counted; a pipe cannot be read again
+            # count what is left of the longer side: a pipe cannot be read again
             first, second = (
                 number + (line is not None) + sum(1 for _ in side)
                 for line, side in zip(pair, sides, strict=True)
@@ -55,7 +55,7 @@ class Reversed(SourceOrder):
 
 @dataclass(frozen=True, kw_only=True)
 class ParallelCorpus(TextTask):
-    """Pairs of texts, held in memory or, if they are many, prepared.
+    """Pairs of texts, in memory or, if there are many, in a prepared corpus.
 
     `load` refuses a training split that shares examples with another split.
     """
@@ -120,7 +120,7 @@ class PairsInLines(ParallelCorpus):
 
     @abstractmethod
     def pair(self, line: str) -> Example:
-        """The pair in a line.
+        """Parse the pair in a line.
 
         Raises:
             ValueError: the line is malformed; its message follows "line 3 ".

@@ -55,7 +55,7 @@ class TextStream(Task):
 
     @abstractmethod
     def texts(self) -> dict[str, str]:
-        """The text of each split, in the order in which one text goes on in the next."""
+        """Return the text of each split, in the order in which one continues in the next."""
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         texts = self.texts()
@@ -69,8 +69,8 @@ class TextStream(Task):
         start = np.array([START], vocabulary.dtype)
         symbols = np.concatenate([start, *ids.values()])
         splits, notes, begin = {}, [], 1
-        for split, own in ids.items():
-            count, unknown = len(own), int((own == UNKNOWN).sum())
+        for split, of_split in ids.items():
+            count, unknown = len(of_split), int((of_split == UNKNOWN).sum())
             if not count:
                 raise UserError(f"the {split} split has no symbols")
             if unknown:
@@ -93,7 +93,7 @@ class TextStream(Task):
         )
 
     def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
-        """The ids of a prompt, an excerpt of a text: neither START nor END is added."""
+        """Encode a prompt, an excerpt of a text: neither START nor END is added."""
         return vocabulary.encode(text)
 
 
@@ -102,7 +102,7 @@ class RawText(TextStream):
     """A text as a stream of symbols: first the training split, then validation, then test.
 
     Attributes:
-        file: of the text, or a pattern, "books/*.txt": several files, one behind the other. Looked
+        file: of the text, or a pattern, "books/*.txt": several files, one after the other. Looked
             for as it is, then under ATTNJAX_DATA.
         valid: the fraction of the text's characters that is the validation split; 0: there is none.
         test: likewise, the test split.
@@ -132,9 +132,9 @@ class RawText(TextStream):
 
 
 def windows(symbols: np.ndarray, begin: int, *, length: int, stride: int, context: int) -> Examples:
-    """Windows of START and a text [V], whose symbols they share.
+    """Cut START and a text [V] into windows, which share its symbols.
 
-    Targets of this length begin at `begin`, at least 1, and every `stride` symbols behind it; a
+    Targets of this length begin at `begin`, at least 1, and every `stride` symbols after it; a
     source is the `context` symbols before its target, fewer at the beginning of the text.
     """
     starts = np.arange(begin, len(symbols), stride)

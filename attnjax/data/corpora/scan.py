@@ -42,7 +42,7 @@ class Scan(WithHeldOut):
 
 
 def find_split(folder: Path, split: str, part: str) -> Path:
-    """The file of a split's "train" or "test" part."""
+    """Find the file of a split's "train" or "test" part."""
     official = {path.name: path for path in sorted(folder.rglob(f"tasks_{part}_*.txt"))}
     short = {path.name: path for path in sorted(folder.glob(f"*_{part}.txt"))}
     for files, name in ((official, f"tasks_{part}_{split}.txt"), (short, f"{split}_{part}.txt")):

@@ -25,13 +25,13 @@ from attnjax.data.vocabulary import (
 from attnjax.errors import UserError
 
 SEPARATOR = "\t"
-"""Stands between the two sentences of a source, as text; as ids END does."""
+"""Separates the two sentences of a source as text; as ids END does."""
 
 NEXT, OTHER = "next", "other"
 
 
 def training_sources(tasks: Iterable[Task]) -> list[str]:
-    """The source texts of the training splits of several tasks; a pair of sentences gives two."""
+    """Load the training sources of several tasks; a pair of sentences counts as two texts."""
     sentences = []
     for task in tasks:
         sources = task.load().sources.get("train")
@@ -102,9 +102,9 @@ class PairLabels(VocabularyPart):
 class SentencePairs(Labeled):
     """Two sentences of a text, and whether the second is the next one: "next" or "other".
 
-    Every line of a file that has a line behind it is a first sentence. The second is that line, or
+    Every line of a file that has a line after it is a first sentence. The second is that line, or
     with probability 1/2 a random line of all files; an empty line ends a document. As text the two
-    stand with a tab between them, as ids END follows each.
+    are separated by a tab, as ids END follows each.
 
     Attributes:
         files: of text, a sentence a line; looked for as they are, then under ATTNJAX_DATA.
@@ -138,11 +138,11 @@ class SentencePairs(Labeled):
         return rest, test
 
     def ids(self, text: str, vocabulary: Vocabulary) -> list[int]:
-        """The ids of one or two sentences, END behind each."""
+        """Encode one or two sentences, each followed by END."""
         sentences = text.split(SEPARATOR)
         return [symbol for sentence in sentences for symbol in ids(sentence, vocabulary)]
 
     def words(self, text: str, vocabulary: Vocabulary) -> list[str]:
-        """The words of both sentences, and the spelling of END between them."""
+        """Return the words of both sentences, and the spelling of END between them."""
         first, *others = map(vocabulary.split, text.split(SEPARATOR))
         return first + [word for other in others for word in (SPECIAL[END], *other)]

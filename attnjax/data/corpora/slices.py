@@ -11,7 +11,7 @@ from attnjax.errors import UserError
 
 PART = re.compile(r"(.+)\[(\d*):(\d*)\]")
 MEANT = re.compile(r"(.+)\[[^\[\]]*[:%][^\[\]]*\]")
-"""What looks like a part of a split; other brackets belong to the split's name."""
+"""A name that looks like a part of a split; other brackets belong to the split's name."""
 
 
 class Slice(NamedTuple):
@@ -23,7 +23,7 @@ class Slice(NamedTuple):
 
 
 def read_slice(name: str) -> Slice:
-    """The part that a name stands for; a name without brackets stands for a whole split."""
+    """Parse the part that a name stands for; without brackets it stands for a whole split."""
     asked = PART.fullmatch(name)
     if asked is None:
         return Slice(name)
@@ -32,12 +32,12 @@ def read_slice(name: str) -> Slice:
 
 
 def _number(digits: str) -> int:
-    """The number of an example; more than there can be, whatever the digits, if they are many."""
+    """Parse the number of an example; many digits are a number greater than any."""
     return int(digits) if len(digits) < len(str(sys.maxsize)) else sys.maxsize - 1
 
 
 def whole_split(name: str) -> str:
-    """The split that a name, whatever its part, is of."""
+    """Return the name of the whole split that a name, whatever its part, belongs to."""
     asked = MEANT.fullmatch(name)
     return name if asked is None else asked[1]
 

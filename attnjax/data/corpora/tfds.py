@@ -34,7 +34,7 @@ NEWS = {
     "wmt14_translate": {"validation": "newstest2013", "test": "newstest2014"},
     "wmt16_translate": {"test": "newstest2016"},
 }
-"""The sets of news that are WMT's splits. newstest2014 into German has 3,003 sentences, sacreBLEU's
+"""The news sets that are WMT's splits. newstest2014 into German has 3,003 sentences, sacreBLEU's
 wmt14/full; some papers score the 2,737 of the official evaluation, sacreBLEU's wmt14."""
 
 NEED_TENSORFLOW = ("c4", "coco_captions", "lm1b", "multi_nli")
@@ -91,7 +91,7 @@ def open_prepared(name: str, folder: str | None, features: Mapping[str, str]) ->
     if form is None or form.value != "array_record":
         raise UserError(
             f"{prepared} has files in the format {form and form.value}, not array_record. "
-            f"{prepare(name, folder)}"
+            f"{how_to_prepare(name, folder)}"
         )
     for feature, field in features.items():
         if feature not in builder.info.features:
@@ -101,7 +101,7 @@ def open_prepared(name: str, folder: str | None, features: Mapping[str, str]) ->
 
 
 def read_split(builder: Any, split: str) -> Iterator[Any]:
-    """The rows of a split, in their order; some are read from disk at once."""
+    """Yield the rows of a split, in order; several are read from disk at once."""
     try:
         rows = builder.as_data_source(split=split)
     except ValueError as error:  # no such split, a slice that cannot be read, or an empty one
@@ -110,26 +110,28 @@ def read_split(builder: Any, split: str) -> Iterator[Any]:
             f"{builder.info.full_name.rsplit('/', 1)[0]} has no split {split!r} with examples "
             f"(it has {known}): {reason}"
         ) from error
-    for places in batched(range(len(rows)), AT_ONCE):
-        # a row alone takes sixteen times as long
-        yield from rows.__getitems__(places)
+    for numbers in batched(range(len(rows)), AT_ONCE):
+        # one by one they take sixteen times as long
+        yield from rows.__getitems__(numbers)
 
 
 def find_prepared(name: str, folder: str | None) -> Path:
-    """The folder of the newest prepared version of a corpus."""
+    """Find the folder of the newest prepared version of a corpus."""
     above = data_folder(folder)
     versions = [path.parent for path in (above / name).glob("*.*.*/dataset_info.json")]
     if not versions:
         # NAME/VERSION or NAME/CONFIGURATION/VERSION; not **, which would walk through downloads
         infos = (above.glob(f"{levels}/*.*.*/dataset_info.json") for levels in ("*", "*/*"))
         here = sorted({str(path.parents[1].relative_to(above)) for path in chain(*infos)})
-        held = f", which has {', '.join(here)}" if here else ""
-        raise NoCorpus(f"the corpus {name} is not in {above}{held}. {prepare(name, folder)}")
+        known = f", which has {', '.join(here)}" if here else ""
+        raise NoCorpus(
+            f"the corpus {name} is not in {above}{known}. {how_to_prepare(name, folder)}"
+        )
     return max(versions, key=lambda path: [int(number) for number in path.name.split(".")])
 
 
 def data_folder(folder: str | None) -> Path:
-    """The folder of prepared corpora, see `Translation.folder`."""
+    """Return the folder of prepared corpora, see `Translation.folder`."""
     given = folder or os.environ.get("TFDS_DATA_DIR", "~/tensorflow_datasets")
     try:
         return Path(given).expanduser()
@@ -137,8 +139,8 @@ def data_folder(folder: str | None) -> Path:
         raise NoCorpus(f"{given}: {error}; TFDS_DATA_DIR names another folder") from error
 
 
-def prepare(name: str, folder: str | None) -> str:
-    """Sentences that say how to prepare a corpus, and what that takes."""
+def how_to_prepare(name: str, folder: str | None) -> str:
+    """Describe how to prepare a corpus, and what that requires."""
     corpus = name.partition("/")[0]
     size = DOWNLOADS.get(name) or DOWNLOADS.get(corpus)
     takes = f" (it downloads {size})" if size else ""

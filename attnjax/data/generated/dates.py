@@ -118,7 +118,7 @@ class Dates(Generated):
         return build(self.in_splits(examples), vocabularies)
 
     def _formats(self) -> list[Format]:
-        """The formats of all locales that a date can be read from."""
+        """Return the formats of all locales that a date can be read from."""
         locales = [find_locale(name.strip()) for name in self.locales.split(",")]
         distinct: dict[Format, None] = {}  # ordered, without repetitions
         for name in map(str.strip, self.formats.split(";")):
@@ -162,7 +162,7 @@ class Dates(Generated):
 
 
 def find_locale(name: str) -> "Locale":
-    """Babel's locale of this name."""
+    """Return Babel's locale of this name."""
     from babel import Locale, UnknownLocaleError, localedata
 
     try:
@@ -176,7 +176,7 @@ def find_locale(name: str) -> "Locale":
 
 
 def unambiguous(formats: list[Format]) -> list[Format]:
-    """The formats whose texts mean the same day of a leap year in every format that reads them."""
+    """Return the formats whose texts mean the same day in every format that can read them."""
     readings: dict[str, list[tuple[datetime.date, Format]]] = defaultdict(list)
     for day in LEAP_YEAR:
         for format in formats:
@@ -187,7 +187,7 @@ def unambiguous(formats: list[Format]) -> list[Format]:
 
 
 def example(format: Format, day: datetime.date) -> Example:
-    """The example of a day in a format; each digit of the answer is aligned to its origin."""
+    """Return the example of a day in a format, with the origin of each digit of the answer."""
     text, spans = format.write(day)
     nothing = frozenset()
     month, date = frozenset(spans["month"]), frozenset(spans["day"])
@@ -196,7 +196,7 @@ def example(format: Format, day: datetime.date) -> Example:
 
 
 def _format(locale: "Locale", name: str) -> Format | None:
-    """The locale's format of a name or pattern with a year of four digits, a month and a day."""
+    """Parse a name or pattern of a locale with a year of four digits, a month and a day."""
     from babel.dates import parse_pattern, tokenize_pattern
 
     named = {**locale.datetime_skeletons, **locale.date_formats}

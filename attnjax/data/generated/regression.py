@@ -18,10 +18,11 @@ END = 5.0
 
 
 def function(x: np.ndarray) -> np.ndarray:
-    """f(x) = sum over the D coordinates of (2 sin x_d + x_d^0.8), divided by sqrt(D).
+    """Return f(x) [...] of x [..., D], which is not negative.
 
-    Of x [..., D], not negative, it gives [...]. The division keeps the variance of f, and so its
-    ratio to the noise's, the same for every D.
+        f(x) = sum over the D coordinates of (2 sin x_d + x_d^0.8) / sqrt(D)
+
+    The division makes the variance of f, and so its ratio to the noise's, the same for every D.
 
     Source: d2l.ai 0.17 (Zhang et al.), section 10.2.1, with D = 1.
     """
@@ -65,7 +66,7 @@ class NoisyFunction(Task):
         return Corpus(vocabularies=Vocabularies(None, None), splits=splits)
 
     def _points(self, split: str, number: int) -> np.ndarray:
-        """The points [n, D+1] of a split of a data set, whatever the number of sets."""
+        """Draw the points [n, D+1] of a split of a data set, whatever the number of sets."""
         count = getattr(self, split)
         generator = np.random.default_rng([self.seed, number, SPLITS.index(split)])
         x = generator.uniform(0, END, (count, self.dimensions))

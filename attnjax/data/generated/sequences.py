@@ -90,7 +90,7 @@ class Sequences(Generated):
 
     @abstractmethod
     def origins(self, sequence: tuple[int, ...]) -> list[frozenset[int]]:
-        """For each symbol of the target the positions in the source that it may come from."""
+        """Return for each symbol of the target the source positions that it may come from."""
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         if self.longest < self.shortest:
@@ -112,7 +112,7 @@ class Sequences(Generated):
         return map(str, range(self.symbols))
 
     def _length(self, length: int) -> int:
-        """The number of symbols of a source of this length."""
+        """Return the number of symbols of a source of this length."""
         return length
 
     def _sequences(self) -> list[tuple[int, ...]]:
@@ -127,11 +127,11 @@ class Sequences(Generated):
 
     def _example(self, sequence: tuple[int, ...]) -> Example:
         origins = tuple(self.origins(sequence))
-        target = (self._word([sequence[place] for place in sorted(places)]) for places in origins)
+        target = (self._word([sequence[p] for p in sorted(positions)]) for positions in origins)
         return Example(" ".join(map(str, sequence)), " ".join(target), origins)
 
     def _word(self, symbols: Sequence[int]) -> str:
-        """The word of the target that comes from these symbols of the source."""
+        """Return the word of the target that comes from these symbols of the source."""
         return str(symbols[0])
 
 
@@ -140,7 +140,7 @@ class Copy(Sequences):
     """The target is the source."""
 
     def origins(self, sequence: tuple[int, ...]) -> list[frozenset[int]]:
-        return [frozenset((place,)) for place in range(len(sequence))]
+        return [frozenset((position,)) for position in range(len(sequence))]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,22 +148,22 @@ class Reverse(Sequences):
     """The target is the source reversed: where to attend depends on position and length."""
 
     def origins(self, sequence: tuple[int, ...]) -> list[frozenset[int]]:
-        return [frozenset((place,)) for place in reversed(range(len(sequence)))]
+        return [frozenset((position,)) for position in reversed(range(len(sequence)))]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sort(Sequences):
     """The target is the source sorted: where to attend depends on the symbols alone.
 
-    A symbol that occurs several times may come from any of its places.
+    A symbol that occurs several times may come from any of its positions.
     """
 
     def origins(self, sequence: tuple[int, ...]) -> list[frozenset[int]]:
-        places = {
+        positions = {
             symbol: frozenset(p for p, other in enumerate(sequence) if other == symbol)
             for symbol in set(sequence)
         }
-        return [places[symbol] for symbol in sorted(sequence)]
+        return [positions[symbol] for symbol in sorted(sequence)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,8 +172,8 @@ class Zip(Sequences):
 
         a_1 ... a_n b_1 ... b_n c_1 ... c_n -> a_1-b_1-c_1 ... a_n-b_n-c_n
 
-    Each word of the target wants a look-up in every list. All lists have the same symbols, so the
-    mean of what is looked up does not tell which symbol stood in which list. `shortest` and
+    Each word of the target needs a look-up in every list. All lists have the same symbols, so the
+    mean of the looked-up symbols does not tell which list each is from. `shortest` and
     `longest` are the lengths of a list.
     """
 
@@ -181,7 +181,7 @@ class Zip(Sequences):
 
     def origins(self, sequence: tuple[int, ...]) -> list[frozenset[int]]:
         length = len(sequence) // self.lists
-        return [frozenset(range(place, len(sequence), length)) for place in range(length)]
+        return [frozenset(range(start, len(sequence), length)) for start in range(length)]
 
     def _words(self) -> Iterable[str]:
         names = product(map(str, range(self.symbols)), repeat=self.lists)
@@ -236,15 +236,15 @@ class AssociativeRecall(Generated):
             keys = generator.random((count, self.keys)).argsort(-1)
             values = generator.integers(self.values, size=(count, self.most))
             asked = generator.integers(pairs)
-            for number, key, value, place in zip(pairs, keys, values, asked, strict=True):
-                example = recall(key[:number].tolist(), value[:number].tolist(), int(place))
+            for number, key, value, pair in zip(pairs, keys, values, asked, strict=True):
+                example = recall(key[:number].tolist(), value[:number].tolist(), int(pair))
                 distinct.setdefault(example.source, example)
         return list(distinct.values())[:count]
 
 
 def recall(keys: list[int], values: list[int], asked: int) -> Example:
-    """An example: pairs of a key and a value, then the key of the pair number `asked`."""
+    """Return an example: pairs of a key and a value, then the key of the pair number `asked`."""
     pairs = zip(keys, values, strict=True)
     words = [word for key, value in pairs for word in (f"k{key}", f"v{value}")]
-    place = 2 * asked + 1
-    return Example(" ".join([*words, words[place - 1]]), words[place], (frozenset((place,)),))
+    answer = 2 * asked + 1
+    return Example(" ".join([*words, words[answer - 1]]), words[answer], (frozenset((answer,)),))

@@ -17,12 +17,12 @@ from attnjax.errors import UserError
 COLORS = {"red": (1.0, 0.1, 0.1), "green": (0.1, 0.9, 0.1), "blue": (0.2, 0.3, 1.0)}
 COLORS |= {"yellow": (1.0, 0.9, 0.1)}
 SIDE, CELL = 7, 8
-"""Sides in pixels, of a shape and of a cell; a shape stands at one of 2 x 2 places in its cell."""
+"""Sides in pixels, of a shape and of a cell; a shape is at one of 2 x 2 positions in its cell."""
 WORDS = ("a", "above", "left", "of")
 
 
 def silhouettes() -> dict[str, np.ndarray]:
-    """The pixels of each shape, booleans [SIDE, SIDE]."""
+    """Return the pixels of each shape, booleans [SIDE, SIDE]."""
     y, x = np.abs(np.indices((SIDE, SIDE)) - SIDE // 2)
     down = np.arange(SIDE)[:, None]
     return {
@@ -37,7 +37,7 @@ class Shape(NamedTuple):
     """A colored shape in an image."""
 
     cell: int  # counted row by row
-    shift: int  # its place in the cell, one of four
+    shift: int  # its position in the cell, one of four
     color: str
     shape: str
 
@@ -47,7 +47,7 @@ class Shapes(Generated):
     """Images of a few colored shapes on a grid, and captions that name all of them.
 
     "a red circle above a blue square left of a green cross" names the shapes row by row; a shape is
-    "above" the next one if that stands in a later row, else "left of" it. The shapes of an image
+    "above" the next one if that is in a later row, else "left of" it. The shapes of an image
     differ and no image occurs twice. Images are floats in [0, 1], [side, side, 3], with a side of
     8 `cells` pixels. The background grows lighter downwards and to the right, which tells a
     convolution with a small field where it is. The alignment of a color's and of a shape's name are
@@ -56,7 +56,7 @@ class Shapes(Generated):
     Attributes:
         cells: the number of cells in a row, and in a column, of the grid.
         fewest: the smallest number of shapes in an image; `most`: the largest.
-        patch: the side in pixels of a patch, which one position of the model's encoder stands for;
+        patch: the side in pixels of a patch, which one position of the model's encoder represents;
             patches are counted row by row.
     """
 
@@ -74,10 +74,10 @@ class Shapes(Generated):
         return build(self.in_splits(examples), vocabularies)
 
     def _check(self) -> None:
-        places, kinds = self.cells**2, len(COLORS) * len(silhouettes())
-        if not self.fewest <= self.most <= min(places, kinds):
+        cells, kinds = self.cells**2, len(COLORS) * len(silhouettes())
+        if not self.fewest <= self.most <= min(cells, kinds):
             raise UserError(
-                f"task.fewest <= task.most <= {min(places, kinds)} must hold, for {places} cells "
+                f"task.fewest <= task.most <= {min(cells, kinds)} must hold, for {cells} cells "
                 f"and {kinds} kinds of shapes; got {self.fewest} and {self.most}"
             )
         if self.patch < 1 or self.cells * CELL % self.patch:
@@ -86,9 +86,9 @@ class Shapes(Generated):
             )
         counts = range(self.fewest, self.most + 1)
         self.check_enough(
-            (comb(places, count) * perm(kinds, count) * 4**count for count in counts),
+            (comb(cells, count) * perm(kinds, count) * 4**count for count in counts),
             "images",
-            f"{self.fewest} to {self.most} shapes in {places} cells",
+            f"{self.fewest} to {self.most} shapes in {cells} cells",
         )
 
     def _scenes(self) -> list[tuple[Shape, ...]]:
@@ -122,12 +122,12 @@ class Shapes(Generated):
         return image.astype(np.float32)
 
     def pixels(self, shape: Shape) -> np.ndarray:
-        """The pixels of a shape in the image, booleans [side, side]."""
-        where = np.zeros((self.cells * CELL,) * 2, bool)
+        """Return the pixels of a shape in the image, booleans [side, side]."""
+        covered = np.zeros((self.cells * CELL,) * 2, bool)
         (row, column), (down, right) = divmod(shape.cell, self.cells), divmod(shape.shift, 2)
         top, left = CELL * row + down, CELL * column + right
-        where[top : top + SIDE, left : left + SIDE] = silhouettes()[shape.shape]
-        return where
+        covered[top : top + SIDE, left : left + SIDE] = silhouettes()[shape.shape]
+        return covered
 
     def _region(self, shape: Shape | None) -> frozenset[int]:
         if shape is None:
@@ -137,7 +137,7 @@ class Shapes(Generated):
         return frozenset(np.flatnonzero(blocks.any((1, 3))).tolist())
 
     def _tell(self, scene: Sequence[Shape]) -> list[tuple[str, Shape | None]]:
-        """The words of a scene's caption, each with the shape that it names, if any."""
+        """Return the words of a scene's caption, each with the shape that it names, if any."""
         phrase: list[tuple[str, Shape | None]] = []
         for number, shape in enumerate(scene):
             if number:

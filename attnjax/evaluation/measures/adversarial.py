@@ -1,4 +1,4 @@
-"""A search for other weights that predict the same: the adversarial attention."""
+"""A search for different weights with the same prediction: adversarial attention."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from annotated_types import Ge
 from jaxtyping import Array, Bool, Float
@@ -14,6 +15,7 @@ from jaxtyping import Array, Bool, Float
 from attnjax.attention.attention import Attention
 from attnjax.attention.pool import WeightedSum
 from attnjax.config.constraints import PositiveInt
+from attnjax.data.batch_plan import Batch
 from attnjax.data.corpus import Corpus
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
@@ -30,13 +32,13 @@ PENALTY, RATE, SPREAD = 500.0, 0.01, 3.0
 
 @dataclass(frozen=True, kw_only=True)
 class AdversarialAttention(Measure):
-    """How far a search moves a classifier's weights, its prediction unmoved.
+    """How far a search moves a classifier's weights while its prediction stays the same.
 
         maximize   JS(a, learned)   for   TVD(y(a), y(learned)) <= tolerance
         TVD(y, z) = sum |y - z| / 2
 
     Adam seeks the weights a, a softmax of free logits, with the loss
-    500 max(0, TVD - tolerance) - JS; the greatest divergence on the way counts. The number,
+    500 max(0, TVD - tolerance) - JS; the greatest divergence of all steps counts. The number,
     "adversarial_divergence", is the mean over sentences, in nats, up to ln 2 (disjoint weights
     predict the same); result.json has each sentence's under "adversarial".
 
@@ -47,8 +49,8 @@ class AdversarialAttention(Measure):
     Attributes:
         examples: the number of test sentences, the first ones.
         tolerance: the largest total variation distance of the two predictions.
-        starts: of how many random starts the one that gets farthest counts.
-        steps: updates of each start.
+        starts: the number of random starts, the farthest of which counts.
+        steps: the number of updates of each start.
 
     Source: Jain & Wallace 2019, section 4.2.2. Their starts are also driven apart from each other.
     """
@@ -72,19 +74,27 @@ class AdversarialAttention(Measure):
 
     def with_details(self, inputs: EvalInputs) -> tuple[Sequence[Measurement], Mapping[str, Any]]:
         batch = inputs.first(self.examples)
-        source, decoder_input = jnp.asarray(batch.source), shifted(jnp.asarray(batch.target))
-        model, mask = inputs.model, source != PAD
-        logits = model.apply({"params": inputs.params}, source, method="place_logits")
+        logits, learned = _by_position(inputs.model, inputs.params, batch)
+        mask = batch.source != PAD
         divergence = adversarial_divergence(
-            jnp.asarray(logits),
-            model.alignment(inputs.params, source, decoder_input)[:, 0],
+            logits,
+            learned,
             mask,
             self.tolerance,
             jax.random.key(inputs.seed),
             starts=self.starts,
             steps=self.steps,
-        )[mask.any(-1)]
+        )
+        divergence = np.asarray(divergence)[mask.any(-1)]
         return self.measured(float(divergence.mean())), {"adversarial": divergence.tolist()}
+
+
+@partial(jax.jit, static_argnames=("model",))
+def _by_position(model: Any, params: Any, batch: Batch) -> tuple[jax.Array, jax.Array]:
+    """Return the logits of each position, [B, S, V], and its learned weight, [B, S]."""
+    source, decoder_input = jnp.asarray(batch.source), shifted(jnp.asarray(batch.target))
+    logits = model.apply({"params": params}, source, method="place_logits")
+    return logits, model.alignment(params, source, decoder_input)[:, 0]
 
 
 @partial(jax.jit, static_argnames=("starts", "steps"))
@@ -98,10 +108,10 @@ def adversarial_divergence(
     starts: int,
     steps: int,
 ) -> Float[Array, " B"]:
-    """The greatest divergence from learned weights, prediction unmoved, that the search finds.
+    """Search for the greatest divergence from learned weights with the same prediction.
 
-    `logits` are those of each place if it had all the weight: a prediction is the softmax of their
-    mean by the weights. See `AdversarialAttention`.
+    `logits` are those of each position if it had all the weight: a prediction is the softmax of
+    their mean, weighted by the attention. See `AdversarialAttention`.
     """
     before = jax.nn.softmax(jnp.einsum("bs,bsv->bv", learned, logits))[:, None]
 

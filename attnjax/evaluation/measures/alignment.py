@@ -35,7 +35,7 @@ class Heatmaps(Measure):
 
 @dataclass(frozen=True, kw_only=True)
 class Alignment(Heatmaps):
-    """The share of words whose strongest weight lies off the gold alignment: "alignment_error".
+    """The share of words whose strongest weight is not in the gold alignment: "alignment_error".
 
     The weights are those of the model's `alignment` while the decoder is given the references; see
     `corpus_alignment_error`. Lower is better.
@@ -54,7 +54,7 @@ class Alignment(Heatmaps):
 
 
 def attention_of(inputs: EvalInputs) -> Iterator[Aligned]:
-    """The weights of each test example, see `alignments`, and its gold alignment."""
+    """Yield the weights of each test example, see `alignments`, and its gold alignment."""
     examples = inputs.corpus.splits[SPLIT]
     for index, weights in alignments(inputs.model, inputs.params, examples, inputs.batching):
         yield weights, examples[index].alignment or ()
@@ -63,10 +63,10 @@ def attention_of(inputs: EvalInputs) -> Iterator[Aligned]:
 def alignments(
     model: Model, params: Any, examples: Sequence[Encoded], batching: Batching
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Each example's index and its weights [T, S], while the decoder is given its target.
+    """Yield each example's index and its weights [T, S], while the decoder is given its target.
 
     They are the model's `alignment`. S is the source's own length; where the source is no text, the
-    number of places attended to.
+    number of positions attended to.
     """
     # the forward pass alone is cheap; compiling it for each shape is not
     for indices, batch in in_order(examples, batching.with_room(examples, shapes=1)):
@@ -74,8 +74,8 @@ def alignments(
         for index, rows in zip(indices, weights, strict=True):
             if index >= 0:
                 source, target, _ = examples[index]
-                places = len(source) if isinstance(source, list) else rows.shape[1]
-                yield int(index), rows[: len(target), :places]
+                length = len(source) if isinstance(source, list) else rows.shape[1]
+                yield int(index), rows[: len(target), :length]
 
 
 @partial(jax.jit, static_argnames=("model",))
@@ -84,12 +84,12 @@ def _alignment(model: Model, params: Any, batch: Batch) -> jax.Array:
 
 
 def check_shown(model: Model, example: Encoded) -> int:
-    """The places of the example that the model attends to; a model that shows none is refused."""
+    """Count the positions that the model attends to; refuse a model that shows no attention."""
     return shapes_of(model.alignment, model, example).shape[-1]
 
 
 def shapes_of(look: Callable[..., Any], model: Model, example: Encoded) -> Any:
-    """The shapes of look(params, source, decoder_input) for one example; nothing is computed."""
+    """Return the shapes of look(params, source, decoder_input) for an example; compute nothing."""
     ((_, batch),) = in_order([example], Batching(max_tokens=10**9, batch_size_multiple=1))
     source, decoder_input = jnp.asarray(batch.source), shifted(jnp.asarray(batch.target))
     initial = partial(model.init, deterministic=True)
@@ -98,7 +98,7 @@ def shapes_of(look: Callable[..., Any], model: Model, example: Encoded) -> Any:
 
 
 def corpus_alignment_error(pairs: Iterable[Aligned]) -> float:
-    """The share of wrong links among those of all sentences, in [0, 1].
+    """Return the share of wrong links among those of all sentences, in [0, 1].
 
         AER = 1 - (|A & S| + |A & P|) / (|A| + |S|) = 1 - |A & P| / |A|   for no sure links S
 

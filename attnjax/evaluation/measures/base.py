@@ -23,7 +23,7 @@ from attnjax.training.objectives.base import Objective
 SPLIT = "test"
 
 type Numbers = Mapping[str, Better | None]
-"""Names of numbers, and the direction that is better; None: the number judges nothing."""
+"""Names of numbers, and which direction is better; None: the number judges nothing."""
 
 
 class EvalInputs(NamedTuple):
@@ -40,13 +40,13 @@ class EvalInputs(NamedTuple):
     seed: int = 0
 
     def first(self, count: int) -> Batch:
-        """The first `count` test sentences as one batch, in their order; filler stands behind."""
+        """Return the first `count` test sentences as one batch, in order, then filler rows."""
         examples = self.corpus.splits[SPLIT][:count]
         rows = len(examples) + -len(examples) % self.batching.batch_size_multiple
-        places, (source, target) = np.arange(len(examples)), examples.lengths.max(0)
+        chosen, (source, target) = np.arange(len(examples)), examples.lengths.max(0)
         return Batch(
-            examples.source.padded(places, (rows, source)),
-            examples.target.padded(places, (rows, target)),
+            examples.source.padded(chosen, (rows, source)),
+            examples.target.padded(chosen, (rows, target)),
         )
 
     def sums(
@@ -56,7 +56,7 @@ class EvalInputs(NamedTuple):
         examples: Sequence[Encoded],
         batching: Batching,
     ) -> np.ndarray:
-        """The `totals` of each batch of some examples, [batches, names, 2]."""
+        """Compute the `totals` of each batch of some examples, [batches, names, 2]."""
         batches = in_order(examples, batching)
         sums = [totals(objective, self.model, self.params, batch, names) for _, batch in batches]
         return np.asarray(jax.device_get(sums))
@@ -66,7 +66,7 @@ class EvalInputs(NamedTuple):
 def totals(
     objective: Objective, model: Any, params: Any, batch: Batch, names: tuple[str, ...]
 ) -> list[tuple[jax.Array, jax.Array]]:
-    """The sums and counts of some metrics of an objective on a batch, without dropout."""
+    """Compute the sums and counts of some metrics of an objective on a batch, without dropout."""
     every = objective(model, params, (), jax.tree.map(jnp.asarray, batch), key=None)
     return [every[name] for name in names]
 
@@ -117,14 +117,14 @@ class Measure(ABC):
             )
 
     def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
-        """The keys of the measurements of a run whose answers have this metric; None: no answers.
+        """Return the keys of the measurements of a run with this metric; None: it has no answers.
 
         A claim about any other key is refused before training.
         """
         return tuple(map(MetricKey, self.numbers))
 
     def measured(self, *values: float) -> list[Measurement]:
-        """The measurements of these values, in the order of `numbers`."""
+        """Return measurements of these values, in the order of `numbers`."""
         return [
             Measurement(MetricKey(name), float(value), better)
             for (name, better), value in zip(self.numbers.items(), values, strict=True)
@@ -140,16 +140,17 @@ class Measure(ABC):
             raise UserError(f"{type(self).__name__} needs a {SPLIT} split; the corpus has none")
 
     def at_init(self, inputs: EvalInputs) -> Sequence[Measurement]:
-        """Measurements of the initial parameters."""
+        """Measure the initial parameters."""
         return ()
 
     def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
-        """Measurements of the trained parameters."""
+        """Measure the trained parameters."""
         return ()
 
     def with_details(self, inputs: EvalInputs) -> tuple[Sequence[Measurement], Mapping[str, Any]]:
-        """`after_training`, and more numbers as JSON for result.json; no claim names any of these.
+        """Measure as `after_training`, and return more numbers as JSON for result.json.
 
-        A measure that has such numbers overrides this instead of `after_training`.
+        No claim names any of these. A measure that has such numbers overrides this instead of
+        `after_training`.
         """
         return self.after_training(inputs), {}

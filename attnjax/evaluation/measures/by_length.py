@@ -1,4 +1,4 @@
-"""The score by source length: an encoder that keeps one vector is said to lose on long sources.
+"""The score by source length: an encoder of one vector is said to get worse on long sources.
 
 Bahdanau et al. 2015, Figure 2; Cho et al. 2014 (On the properties of neural machine translation).
 """
@@ -21,7 +21,7 @@ type Parts = Annotated[int, Ge(2)]
 
 
 def by_length(lengths: Sequence[int] | np.ndarray, parts: int) -> list[np.ndarray]:
-    """The places of the sentences of each part, the shortest sources first.
+    """Return the indices of the sentences of each part, the shortest sources first.
 
     Equally long sentences keep the corpus' order. The parts are of equal size, or the first ones
     have one sentence more. The cuts depend on the corpus alone.
@@ -62,6 +62,6 @@ class ByLength(Measure):
             raise UserError("a score by length needs answers to text; nothing was decoded")
         keys, parts = self.keys(sentences.metric), by_length(sentences.lengths, self.parts)
         return [
-            Measurement(key, sentences.at(places).value(), better=sentences.metric.better)
-            for key, places in zip(keys, parts, strict=True)
+            Measurement(key, sentences.at(indices).value(), better=sentences.metric.better)
+            for key, indices in zip(keys, parts, strict=True)
         ]

@@ -49,7 +49,7 @@ class Heads(Measure):
     """The numbers of every head of every layer, in result.json under "heads".
 
         entropy      of the weights, in nats, see `entropy`
-        distance     mean number of places between query and key
+        distance     mean number of positions between query and key
         end          share of the weights that falls on END
         padding      share that falls on padding: 0, unless an attention forgets its mask
         importance   nats a symbol that the loss grows by if this head alone is taken out
@@ -116,9 +116,9 @@ class Heads(Measure):
 
 
 def _gold(file: str, corpus: Corpus) -> Iterator[tuple[list[int], list[int], GoldLinks]]:
-    """The word of each piece, of both sides, and the gold alignment of each test sentence.
+    """Return the word of each piece, of both sides, and the gold alignment of each test sentence.
 
-    A file that does not fit the corpus is refused before anything is iterated over.
+    A file that does not fit the corpus is refused at once, not during the iteration.
     """
     gold, examples = read_pharaoh(file), corpus.splits[SPLIT]
     source, target = corpus.vocabularies
@@ -136,7 +136,7 @@ def _gold(file: str, corpus: Corpus) -> Iterator[tuple[list[int], list[int], Gol
 def _statistics(
     model: Any, params: Any, batch: Batch
 ) -> tuple[dict[str, dict[str, jax.Array]], dict[str, jax.Array]]:
-    """The numbers of each attention by its name, those of its heads [H]; weights to the source."""
+    """Compute each attention's numbers by its name, of its heads [H]; and weights to the source."""
     table, to_source = {}, {}
     source, decoder_input = jnp.asarray(batch.source), shifted(jnp.asarray(batch.target))
     for layer in model.attentions(params, source, decoder_input):
@@ -157,7 +157,7 @@ def _statistics(
 
 
 def _without(params: Any, attention: str) -> list[Any]:
-    """The parameters without each head of an attention; []: its heads are not put together."""
+    """Return the parameters without each head of an attention; []: its heads are not projected."""
     arrays, path = flat(params), f"{attention}.out.kernel"
     if path not in arrays:
         return []

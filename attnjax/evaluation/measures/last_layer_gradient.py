@@ -1,4 +1,4 @@
-"""The gradient that the last layer gets at the start: it depends on where the norms stand."""
+"""The initial gradient of the last layer, which depends on the position of the norms."""
 
 import re
 from collections.abc import Sequence

@@ -32,9 +32,10 @@ class LayerCost(Measure):
         cost ~ size^exponent, by least squares of log cost against log size
 
     Measured are `time_by_length` and `time_by_width` (see `product_flops`), `memory_by_length` (the
-    bytes that the compiled layer and its gradient allot on the way), `sequential_by_length` (see
-    `sequential_operations`) and `path_by_length` (see `maximum_path_length`); all but the memory in
-    the forward pass, over one sequence. They are counted: no clock is read, no seed changes them.
+    bytes that the compiled layer and its gradient allocate for intermediate results),
+    `sequential_by_length` (see `sequential_operations`) and `path_by_length` (see
+    `maximum_path_length`); all but the memory in the forward pass, over one sequence. They are
+    counted: no clock is read, no seed changes them.
 
     Attributes:
         layer: the path of the layer in the model.
@@ -42,7 +43,7 @@ class LayerCost(Measure):
         widths: D, at the longest length.
         path_lengths: of the sequences whose paths are followed.
         growing: a field of the layer that is multiplied by a factor from each layer of a stack to
-            the next, as ("dilation", 2); None: all layers of a stack are alike.
+            the next, as ("dilation", 2); None: all layers of a stack are equal.
 
     Source: Vaswani et al. 2017, section 4 and Table 1.
     """
@@ -96,43 +97,47 @@ class LayerCost(Measure):
 
 
 def exponent(sizes: Sequence[int], cost: Callable[[int], float]) -> float:
-    """The least-squares slope of log cost against log size; 0 where the cost is constant."""
+    """Return the least-squares slope of log cost against log size; 0 for a constant cost."""
     x, y = np.log(sizes), np.log([cost(size) for size in sizes])
     x = x - x.mean()
     return float(x @ (y - y[0]) / (x @ x))
 
 
 def memory(layer: Mixer, length: int, width: int) -> int:
-    """Bytes that the compiled layer and its gradient allot beside their arguments and results."""
+    """Return the bytes of temporary memory of the compiled layer and its gradient."""
     function, *arguments = call(layer, length, width)
     square = jax.grad(lambda params, x: (function(params, x) ** 2).sum(), argnums=(0, 1))
     analysis = jax.jit(square).lower(*arguments).compile().memory_analysis()
     if analysis is None:
         platform = jax.devices()[0].platform
-        raise UserError(f"LayerCost: {platform} does not say what memory is allotted")
+        raise UserError(f"LayerCost: {platform} does not report the memory that is allocated")
     return analysis.temp_size_in_bytes
 
 
 def maximum_path_length(layer_at: Callable[[int], Mixer], length: int, width: int) -> float:
-    """The number of steps of a signal between the farthest positions of a sequence, in a stack.
+    """Return the number of steps of a signal between the farthest positions, in a stack of layers.
 
-    A layer is a step, or as many as the steps of its longest loop: a recurrent layer hands a signal
-    on from word to word. The stack is as high as it must be for every output to depend on every
+    A layer is a step, or as many as the steps of its longest loop: a recurrent layer passes a
+    signal from word to word. The stack is as high as it must be for every output to depend on every
     input, by the gradient d output[t] / d input[s] of each layer; infinite if `length` layers do
     not connect every pair. `layer_at(0)` is the lowest layer.
     """
-    reached, steps = np.eye(length, dtype=bool), 0
+    # the seeds are arguments: of constants the compiler would compute the gradient itself
+    reached, steps, seeds = np.eye(length, dtype=bool), 0, np.arange(2)
+    loops: dict[Any, int] = {}
     for depth in range(length):
         layer = layer_at(depth)
-        reached = _depends(layer, length, width) @ reached
-        steps += longest_loop(*call(layer, length, width))
+        reached = np.asarray(_depends(layer, length, width, seeds)) @ reached
+        if layer not in loops:
+            loops[layer] = longest_loop(*call(layer, length, width))
+        steps += loops[layer]
         if reached.all():
             return steps
     return math.inf
 
 
 def call(layer: Mixer, length: int, width: int) -> tuple[Callable[..., Any], Any, Any]:
-    """The layer as a function of its parameters and a sequence, and the shapes of both."""
+    """Return the layer as a function of its parameters and a sequence, and the shapes of both."""
     x = jax.ShapeDtypeStruct((1, length, width), jnp.float32)
     params = jax.eval_shape(lambda x: _init(layer, x), x)
     return lambda params, x: layer.apply(params, x, deterministic=True), params, x
@@ -142,14 +147,17 @@ def _init(layer: Mixer, x: jax.Array) -> Any:
     return layer.init(jax.random.key(0), x, deterministic=True, mutable=["params"])
 
 
-def _depends(layer: Mixer, length: int, width: int) -> np.ndarray:
-    """Booleans [T, S]: whether output t depends on input s, by the gradient at a drawn sequence."""
-    x = jax.random.normal(jax.random.key(0), (1, length, width))
-    probe = jax.random.normal(jax.random.key(1), (width,))
+@partial(jax.jit, static_argnames=("layer", "length", "width"))
+def _depends(layer: Mixer, length: int, width: int, seeds: jax.Array) -> jax.Array:
+    """Return booleans [T, S]: whether output t depends on input s, by the gradient at a sample.
+
+    `seeds` are two, of the sample and of the output's direction whose gradient is taken.
+    """
+    x = jax.random.normal(jax.random.key(seeds[0]), (1, length, width))
+    probe = jax.random.normal(jax.random.key(seeds[1]), (width,))
     params = _init(layer, x)
 
     def outputs(x: jax.Array) -> jax.Array:
         return layer.apply(params, x, deterministic=True)[0] @ probe  # pyright: ignore
 
-    gradient = jax.jit(jax.jacrev(outputs))(x)[:, 0]
-    return np.asarray((gradient != 0).any(-1))
+    return (jax.jacrev(outputs)(x)[:, 0] != 0).any(-1)

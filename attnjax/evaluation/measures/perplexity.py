@@ -26,7 +26,7 @@ class Perplexity(Measure):
     With L = -sum log p(symbol | source, symbols before it), in nats, over the test split:
 
         perplexity           exp(L / symbols)        of the vocabulary; END is one, where it is
-        word_perplexity      exp(L / words)          words stand between spaces; END is none
+        word_perplexity      exp(L / words)          words between spaces; END does not count
         bits_per_character   L / (characters ln 2)   spaces and line breaks count; END does not
 
     Lower is better. Words and characters are those of the references as they are scored, subwords

@@ -1,4 +1,4 @@
-"""How far softmaxes are saturated, before and after training."""
+"""The saturation of softmaxes, before and after training."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -35,8 +35,9 @@ class Saturation(Measure):
 
     Attributes:
         examples: the number of test sentences that are measured, the first ones.
-        draws: of how many draws of the parameters an initial value is the mean: the run's own and
-            `draws` - 1 more. It varies less between seeds, for a claim on all initial parameters.
+        draws: the number of samples of the initial parameters whose mean is reported: the run's own
+            and `draws` - 1 more. The mean varies less between seeds, for a claim on all initial
+            parameters.
     """
 
     examples: PositiveInt = 64
@@ -82,7 +83,7 @@ def check_attentions(measure: Measure, model: Model, corpus: Corpus) -> None:
 
 @partial(jax.jit, static_argnames=("model",))
 def _initial_saturation(model: Any, keys: jax.Array, batch: Batch) -> dict[str, jax.Array]:
-    """The saturation with parameters drawn from each key, none of which is that of a run."""
+    """Compute the saturation with parameters drawn from each key, none of which is a run's."""
     source, target = jnp.asarray(batch.source), jnp.asarray(batch.target)
 
     def of(key: jax.Array) -> dict[str, jax.Array]:

@@ -1,4 +1,4 @@
-"""How compact an attention is: the number of places that have any weight."""
+"""The support of an attention: the number of positions with any weight."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from attnjax.evaluation.measures.base import EvalInputs, Numbers
 
 @dataclass(frozen=True, kw_only=True)
 class Support(Heatmaps):
-    """The mean number of source places with a weight above 0, of a target word: "support".
+    """The mean number of source positions with a weight above 0, of a target word: "support".
 
     The weights are those of the model's `alignment` while the decoder is given the references.
-    Softmax gives all places of a source some weight, sparsemax and entmax a few.
+    Softmax gives all positions of a source some weight, sparsemax and entmax a few.
 
     Source: Martins and Astudillo 2016, section 2.1 (the support of sparsemax).
     """

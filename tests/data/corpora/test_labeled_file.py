@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from attnjax.data.corpora import labeled_file
 from attnjax.data.corpora.labeled_file import LabeledFile
 from attnjax.data.special_tokens import END, UNKNOWN
 from attnjax.data.vocabularies import load_vocabularies
@@ -136,25 +137,15 @@ def test_several_lines_within_quotes_are_counted_in_a_csv(folder):
     )
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("text,label\na,b\nc\n", "line 3, has 1 fields; the first row has 2"),
-        ("text,label\na,b\nc,d,e\n", "line 3, has 3 fields; the first row has 2"),
-        ('text,label\na,b\n"c,d\n', "line 3, is malformed: unexpected end of data"),
-        ('text,label\na,b\n"c"d,e\n', "line 3, is malformed: ',' expected after"),
-        ("text,label\na,b\nc, \n", r"line 3, has no label \(task.label='label'\)"),
-        ("text,class\na,b\n", "one column must be task.label='label'; .* text, class"),
-        ("text,label,text\na,b,c\n", "one column must be task.text='text'"),
-        ("text,label\n", "has no rows below the names of the columns"),
-        ("  \n", "is empty"),
-    ],
-)
-def test_a_malformed_file_is_one_sentence(folder, content, message):
-    (folder / "train.csv").write_text(content)
-    with pytest.raises(UserError, match=message) as error:
-        LabeledFile(folder=str(folder), valid=1).load()
-    assert "\n" not in str(error.value)
+def test_a_file_is_parsed_once(folder, monkeypatch):
+    read, paths = labeled_file.read_text, []
+    monkeypatch.setattr(
+        labeled_file, "read_text", lambda path, *of: paths.append(path.name) or read(path, *of)
+    )
+    LabeledFile(folder=str(folder), valid=1).load()
+    parts = {"train": "train.csv[:3]", "test": "train.csv[3:]"}
+    LabeledFile(folder=str(folder), valid=1, **parts).load()
+    assert paths == ["train.csv", "test.csv", "train.csv"]
 
 
 @pytest.mark.parametrize(
@@ -172,12 +163,6 @@ def test_a_malformed_file_is_one_sentence(folder, content, message):
 def test_fields_that_do_not_fit_the_file(folder, fields, message):
     with pytest.raises(UserError, match=message):
         LabeledFile(**({"folder": str(folder), "valid": 1} | fields)).load()
-
-
-def test_bytes_that_are_not_utf_8(folder):
-    (folder / "train.csv").write_bytes(b"text,label\na,b\nna\xefve,b\n")
-    with pytest.raises(UserError, match=r"train\.csv, line 3, is not UTF-8: it has the byte"):
-        LabeledFile(folder=str(folder), valid=1).load()
 
 
 def test_a_file_is_looked_for_here_and_under_the_variable(folder, tmp_path_factory, monkeypatch):

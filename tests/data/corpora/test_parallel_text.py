@@ -122,33 +122,6 @@ def test_folder_as_it_is_or_under_the_variable(folder, monkeypatch):
         ParallelText(folder="nowhere").load()
 
 
-def test_a_missing_file(folder):
-    (folder / "valid.de").unlink()
-    with pytest.raises(UserError, match=r"no file .*valid\.de"):
-        ParallelText(folder=str(folder)).load()
-
-
-def test_different_lengths(folder):
-    with (folder / "train.de").open("ab") as file:
-        file.write(b"one more\n")
-    with pytest.raises(UserError, match=r"train\.en has 2, .*train\.de has 3"):
-        ParallelText(folder=str(folder)).load()
-
-
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "byte order mark"])
-def test_bytes_that_are_not_utf8(folder, mark):
-    (folder / "train.de").write_bytes(mark + b"A\nB\ncaf\xe9 x\n")
-    with pytest.raises(UserError, match=r"train\.de, line 3, is not UTF-8: it has the byte 0xe9"):
-        ParallelText(folder=str(folder)).load()
-
-
-@pytest.mark.parametrize("content", [b"", b"\n \n\n"])
-def test_an_empty_split(folder, content):
-    (folder / "valid.en").write_bytes(content)
-    with pytest.raises(UserError, match=r"valid\.en is empty"):
-        ParallelText(folder=str(folder)).load()
-
-
 def test_only_a_newline_ends_a_line(tmp_path):
     text = "a\u2028b\x85c\x0bd\n\ne\r\n"
     (tmp_path / "lines").write_bytes(b"\xef\xbb\xbf" + text.encode())
@@ -160,13 +133,6 @@ def test_tab_separated(tmp_path):
     corpus = TabSeparated(folder=str(tmp_path), valid=None, test=None).load()
     assert corpus.references["train"] == ["B A", ""]
     assert [len(example.source) for example in corpus.splits["train"]] == [3, 2]
-
-
-@pytest.mark.parametrize(("line", "columns"), [("no tab", 1), ("a\tb\tc", 3)])
-def test_tab_separated_wants_exactly_its_columns(tmp_path, line, columns):
-    (tmp_path / "train.tsv").write_text(f"a\tb\n{line}\n")
-    with pytest.raises(UserError, match=rf"train\.tsv, line 2, has {columns} columns .*columns=2"):
-        TabSeparated(folder=str(tmp_path), valid=None, test=None).load()
 
 
 def test_columns_of_tab_separated_lines(tmp_path):
@@ -187,12 +153,8 @@ def test_columns_of_tab_separated_lines(tmp_path):
         replace(task, source=0)
 
 
-def test_half_a_character_is_named(tmp_path):
-    lines = ['{"en": "a \\ud83d\\ude00", "de": "b"}', '{"en": "a \\ud83d", "de": "b"}']
-    (tmp_path / "train.jsonl").write_text("\n".join(lines))
-    with pytest.raises(UserError, match=r"train.jsonl, line 2, has half a character, '.ud83d'"):
-        JsonLines(folder=str(tmp_path), valid=None, test=None).load()
-    (tmp_path / "train.jsonl").write_text(lines[0])
+def test_a_character_of_two_halves_is_one(tmp_path):
+    (tmp_path / "train.jsonl").write_text('{"en": "a \\ud83d\\ude00", "de": "b"}')
     corpus = JsonLines(folder=str(tmp_path), valid=None, test=None).load()
     assert corpus.sources["train"] == ["a \U0001f600"]
 
@@ -212,16 +174,6 @@ def test_json_lines_are_tab_separated_lines(tmp_path):
     (tmp_path / "train.jsonl").write_text("\n".join(lines))
     task = JsonLines(folder=str(tmp_path), source="de", target="en", valid=None, test=None)
     assert [*task.reader()("train.jsonl")] == [Example(*pair) for pair in pairs]
-
-
-@pytest.mark.parametrize(
-    "line", ["no JSON", "", "[1]", '{"en": "a"}', '{"en": 1, "de": "b"}', "[" * 9999]
-)
-def test_json_lines_want_a_text_for_each_key(tmp_path, line):
-    (tmp_path / "train.jsonl").write_text(f'{{"en": "a", "de": "b"}}\n{line}\n')
-    with pytest.raises(UserError, match=r"train\.jsonl, line 2, is .*keys 'en' and 'de'") as error:
-        JsonLines(folder=str(tmp_path), valid=None, test=None).load()
-    assert len(str(error.value)) < 400
 
 
 def test_multi30k(data, monkeypatch):

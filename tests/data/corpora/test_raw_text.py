@@ -72,10 +72,10 @@ def test_splits_are_the_text_in_order(file, load):
     }
     assert corpus.references == {split: [text] for split, text in texts.items()}
     for split, text in texts.items():
-        targets = [symbol for one in corpus.splits[split] for symbol in one.target]
+        targets = [symbol for example in corpus.splits[split] for symbol in example.target]
         assert vocabulary.decode(targets) == text
         assert END not in targets
-    sources = [one.source for split in texts for one in corpus.splits[split]]
+    sources = [example.source for split in texts for example in corpus.splits[split]]
     assert sources[0] == [START]
     assert all(len(source) == 1 and source != [START] for source in sources[1:])
     assert set(vocabulary.pieces[4:]) == set(texts["train"])
@@ -84,7 +84,7 @@ def test_splits_are_the_text_in_order(file, load):
 def test_a_stride_gives_context_in_validation_and_test_alone(file, load):
     corpus = load(RawText(file=file, length=32, stride=8))
     lengths = {
-        split: {(len(one.source), len(one.target)) for one in examples[:-1]}
+        split: {(len(example.source), len(example.target)) for example in examples[:-1]}
         for split, examples in corpus.splits.items()
     }
     assert lengths == {"train": {(1, 32)}, "valid": {(25, 8)}, "test": {(25, 8)}}
@@ -100,10 +100,11 @@ def test_a_split_of_nothing_is_absent(file, load):
 def test_the_symbols_of_every_vocabulary_give_the_text_again(vocabulary, file, load):
     corpus = load(RawText(file=file, length=7, vocabulary=vocabulary))
     for split, examples in corpus.splits.items():
-        targets = [symbol for one in examples for symbol in one.target]
+        targets = [symbol for example in examples for symbol in example.target]
         if UNKNOWN not in targets:
             assert [corpus.vocabularies.target.decode(targets)] == corpus.references[split]
-    assert UNKNOWN not in [symbol for one in corpus.splits["train"] for symbol in one.target]
+    learned = corpus.splits["train"]
+    assert UNKNOWN not in [symbol for example in learned for symbol in example.target]
 
 
 def test_unknown_symbols_are_said(tmp_path, load):

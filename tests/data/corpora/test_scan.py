@@ -43,16 +43,6 @@ def test_the_seed_alone_decides_what_is_held_out():
 
 
 @pytest.mark.parametrize(
-    "line", ["jump OUT: I_JUMP", "IN: jump", "IN: OUT: I_JUMP", "IN: jump OUT: ", "", "# IN: a"]
-)
-def test_a_line_that_is_no_command(folder, line):
-    with (folder / "length_test.txt").open("a") as file:
-        file.write(line + "\nIN: run OUT: I_RUN\n")
-    with pytest.raises(UserError, match=r"length_test\.txt, line 2, is '.*, not 'IN: command OUT"):
-        Scan(folder=str(folder), split="length", valid=1).load()
-
-
-@pytest.mark.parametrize(
     ("fields", "message"),
     [
         ({"valid": 3}, r"task\.valid=3 must be less than the number of training examples, 3"),

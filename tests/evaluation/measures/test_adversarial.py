@@ -76,7 +76,7 @@ def test_a_classifier_that_ignores_its_text_keeps_its_prediction_under_any_weigh
     measure.check(model, corpus)
     batching = Batching(max_tokens=64, batch_size_multiple=3)
     (measured,), details = measure.with_details(EvalInputs(model, params, corpus, batching))
-    learned = np.asarray(model.alignment(params, source, given))[:, 0]
+    learned = np.asarray(jax.jit(model.alignment)(params, source, given))[:, 0]
     wanted = [
         max(jensenshannon(weights[:words], place) ** 2 for place in np.eye(words))
         for weights, words in zip(learned, [4, 2], strict=True)

@@ -75,10 +75,10 @@ def test_each_part_is_scored_as_a_corpus(metric):
     ]
     found = ByLength().after_training(inputs(metric))
     assert found == expected
-    assert len({one.value for one in found}) > 2
+    assert len({measurement.value for measurement in found}) > 2
     assert not ByLength().at_init(inputs(metric))
     halves = ByLength(parts=2).after_training(inputs(metric))
-    assert [one.key.part for one in halves] == [(1, 2), (2, 2)]
+    assert [measurement.key.part for measurement in halves] == [(1, 2), (2, 2)]
     assert len(ByLength(parts=7).after_training(inputs(metric))) == 7
 
 

@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import replace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from scipy.spatial.distance import jensenshannon
 from attnjax.config.vary import vary
 from attnjax.data.vocabulary import SPECIAL, WordVocabulary
 from attnjax.errors import UserError
-from attnjax.evaluation.attention_numbers import agreement, distance, divergence, mass, rollout
+from attnjax.evaluation import attention_numbers
+from attnjax.evaluation.attention_numbers import rollout
 from attnjax.evaluation.gold_alignment import (
     GoldLinks,
     alignment_error_rate,
@@ -24,6 +26,17 @@ from attnjax.evaluation.measures.base import totals
 from attnjax.evaluation.measures.heads import Heads
 from attnjax.evaluation.measures.perplexity import LIKELIHOOD
 from tests.evaluation.measures.unbatched import alone
+
+# a program for each shape, not one for each operation
+agreement, distance, divergence, mass = map(
+    jax.jit,
+    (
+        attention_numbers.agreement,
+        attention_numbers.distance,
+        attention_numbers.divergence,
+        attention_numbers.mass,
+    ),
+)
 
 random = np.random.default_rng(0)
 WEIGHTS = random.dirichlet(np.ones(4), (2, 3, 5)).astype(np.float32)  # [B, H, T, S]

@@ -110,7 +110,7 @@ SMALL = LayerCost(lengths=(64, 128), width=8, widths=(4, 8), path_lengths=(6, 12
 def test_the_measure_gives_the_exponents_of_the_layer_at_its_path():
     model = Transformer(width=16, encoder_layer=EncoderLayer(self_attention=RECURRENT))
     inputs = EvalInputs(model, {}, None, None)  # pyright: ignore
-    found = {one.key: one.value for one in SMALL.at_init(inputs)}
+    found = {measurement.key: measurement.value for measurement in SMALL.at_init(inputs)}
     assert [key.name for key in found] == [
         *("time_by_length", "time_by_width", "memory_by_length"),
         *("sequential_by_length", "path_by_length"),

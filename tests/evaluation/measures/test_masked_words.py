@@ -40,7 +40,7 @@ def measured(bias, rate):
     batching = Batching(max_tokens=40, shapes=1, batch_size_multiple=1)
     inputs = EvalInputs(MODEL, params, CORPUS, batching)
     found = MaskedWords(rate=rate).after_training(inputs)
-    return {one.key.name: (one.value, one.better) for one in found}
+    return {measurement.key.name: (measurement.value, measurement.better) for measurement in found}
 
 
 def test_a_model_that_knows_nothing_has_the_perplexity_of_the_vocabulary():

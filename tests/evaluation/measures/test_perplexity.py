@@ -39,26 +39,34 @@ def small(corpus: Corpus) -> LanguageModel:
     return model.with_vocabularies(*corpus.vocabularies.sizes)
 
 
-def parameters(model: LanguageModel):
+def initial(model: LanguageModel):
+    """The function that initializes a model, and its arguments."""
     ids = jnp.ones((1, 2), jnp.int32)
-    return jax.jit(partial(model.init, deterministic=True))(jax.random.key(3), ids, ids)["params"]
+    return partial(model.init, deterministic=True), jax.random.key(3), ids, ids
+
+
+def zeros(model: LanguageModel):
+    """Parameters of zeros: every symbol is as probable as any other."""
+    shapes = jax.eval_shape(*initial(model))["params"]
+    return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
 
 
 def measured(model, params, corpus: Corpus) -> dict[str, float]:
     inputs = EvalInputs(model, params, corpus, Batching(max_tokens=64))
     found = Perplexity().after_training(inputs)
-    assert all(one.better == "lower" for one in found)
-    return {one.key.name: one.value for one in found}
+    assert all(measurement.better == "lower" for measurement in found)
+    return {measurement.key.name: measurement.value for measurement in found}
 
 
 @pytest.mark.parametrize("stride", [pytest.param(None, marks=pytest.mark.long), 3])
 def test_it_is_the_likelihood_of_the_split_by_what_is_counted(file, stride):
     corpus = RawText(file=file, length=7, stride=stride, valid=0, test=0.05).load()
     model = small(corpus)
-    params = parameters(model)
+    init, *arguments = initial(model)
+    params = jax.jit(init)(*arguments)["params"]
     call = jax.jit(partial(model.apply, deterministic=True))
     total, symbols = 0.0, 0
-    for source, target in ((one.source, one.target) for one in corpus.splits["test"]):
+    for source, target in ((example.source, example.target) for example in corpus.splits["test"]):
         given = jnp.array([[START, *target[:-1]]])
         logits = call({"params": params}, jnp.array([source]), given)
         logs = np.asarray(jax.nn.log_softmax(logits[0]), np.float64)
@@ -75,7 +83,7 @@ def test_it_is_the_likelihood_of_the_split_by_what_is_counted(file, stride):
 def test_equal_probabilities_give_the_size_of_the_vocabulary(file):
     corpus = RawText(file=file, length=7, vocabulary=SplitWords(), valid=0).load()
     model = small(corpus)
-    params = jax.tree.map(jnp.zeros_like, parameters(model))
+    params = zeros(model)
     found = measured(model, params, corpus)
     (text,) = corpus.references["test"]
     words = model.vocabulary
@@ -95,7 +103,7 @@ def test_spaces_that_no_piece_codes_are_no_characters(tmp_path):
         part = SentencePiece(size=20)
         corpus = RawText(file=str(tmp_path / name), length=7, vocabulary=part, valid=0).load()
         model = small(corpus)
-        params = jax.tree.map(jnp.zeros_like, parameters(model))
+        params = zeros(model)
         found.append(measured(model, params, corpus))
     one, many = found
     assert one["perplexity"] == many["perplexity"] == pytest.approx(20, rel=1e-5)
@@ -105,7 +113,7 @@ def test_spaces_that_no_piece_codes_are_no_characters(tmp_path):
 def test_end_is_a_symbol_and_no_word():
     corpus = Copy(symbols=4, shortest=2, longest=4, train=8, valid=2, test=6).load()
     model = small(corpus)
-    params = jax.tree.map(jnp.zeros_like, parameters(model))
+    params = zeros(model)
     words = sum(len(text.split()) for text in corpus.references["test"])
     found = measured(model, params, corpus)
     assert found["perplexity"] == pytest.approx(model.vocabulary, rel=1e-5)

@@ -60,11 +60,11 @@ def test_a_word_is_right_where_its_strongest_weight_is_in_its_region():
         )
     )
     # Four words, of two, one, one and two patches of five.
-    assert [(one.key.name, one.better) for one in measured] == [
+    assert [(measurement.key.name, measurement.better) for measurement in measured] == [
         ("region_accuracy", "higher"),
         ("region_chance", None),
     ]
-    assert [one.value for one in measured] == pytest.approx([0.5, 6 / 20])
+    assert [measurement.value for measurement in measured] == pytest.approx([0.5, 6 / 20])
 
 
 def test_what_cannot_be_measured_is_refused():

@@ -47,7 +47,7 @@ def test_a_run_with_an_example_of_its_own_is_tested_on_it():
     mean = example.source[:, -1].astype(float).mean()
     found = regression.RegressionError().after_training(given._replace(seed=3))
     expected = np.mean((mean - example.target[:, -1]) ** 2)
-    assert [one.value for one in found] == [pytest.approx(expected, rel=1e-5)]
+    assert [measurement.value for measurement in found] == [pytest.approx(expected, rel=1e-5)]
 
 
 def test_what_cannot_be_measured_is_refused_early():

@@ -1,9 +1,13 @@
 """Saturation measures against closed forms and finite differences."""
 
+from collections.abc import Sequence
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from attnjax.attention.last_state import LastState
 from attnjax.attention.linear import LinearAttention
@@ -11,7 +15,8 @@ from attnjax.attention.multihead import MultiHead
 from attnjax.config.vary import vary
 from attnjax.data.corpora.parallel_text import TabSeparated
 from attnjax.errors import UserError
-from attnjax.evaluation.attention_numbers import entropy, jacobian_norm, logit_variance
+from attnjax.evaluation import attention_numbers
+from attnjax.evaluation.measurement import Measurement
 from attnjax.evaluation.measures.alignment import Alignment, Heatmaps
 from attnjax.evaluation.measures.base import EvalInputs
 from attnjax.evaluation.measures.saturation import Saturation
@@ -24,54 +29,71 @@ from tests.evaluation.measures.unbatched import alone
 
 EXAMPLES = 7
 
+# a program for each shape, not one for each operation
+logit_variance, entropy, jacobian_norm = map(
+    jax.jit,
+    (
+        attention_numbers.logit_variance,
+        attention_numbers.entropy,
+        attention_numbers.jacobian_norm,
+    ),
+)
+
+
+def by_definition(p: np.ndarray, logits: np.ndarray) -> tuple[float, float, float]:
+    """The variance, entropy and Jacobian norm of a row's allowed entries, in NumPy."""
+    variance = logits.var(ddof=1) if len(logits) > 1 else np.nan
+    norm = np.linalg.norm(np.diag(p) - np.outer(p, p))
+    return variance, -(p * np.log(p)).sum(), norm
+
+
+def by_name(measurements: Sequence[Measurement]) -> dict[str, float]:
+    return {measurement.key.name: measurement.value for measurement in measurements}
+
 
 def measured(inputs: EvalInputs, moment: str) -> dict[str, float]:
     """The numbers of the first test sentences, by name."""
     measure = Saturation(examples=EXAMPLES)
     found = measure.at_init(inputs) if moment == "initial" else measure.after_training(inputs)
-    assert {one.key.moment for one in found} == {moment}
-    assert not any(one.better for one in found)
-    return {one.key.name: one.value for one in found}
+    assert {measurement.key.moment for measurement in found} == {moment}
+    assert not any(measurement.better for measurement in found)
+    return by_name(found)
 
 
 def test_jacobian_norm_is_the_derivatives_by_finite_differences():
     logits = np.random.default_rng(0).normal(size=(2, 3, 6))
-
-    def softmax(x):
-        e = np.exp(x - x.max())
-        return e / e.sum()
-
     norms = []
     for row in logits.reshape(-1, 6):
         step = 1e-5 * np.eye(6)
         jacobian = [(softmax(row + d) - softmax(row - d)) / 2e-5 for d in step]
         norms.append(np.linalg.norm(jacobian))
-    weights = jax.nn.softmax(jnp.asarray(logits))
-    assert float(jax.jit(jacobian_norm)(weights)) == pytest.approx(np.mean(norms), rel=1e-6)
+    weights = softmax(logits, -1).astype(np.float32)
+    assert float(jacobian_norm(weights)) == pytest.approx(np.mean(norms), rel=1e-6)
 
 
 @pytest.mark.parametrize("gap", [0.0, 5.0, 12.0, 15.0])
 def test_jacobian_norm_keeps_its_digits_when_saturated(gap):
     # float32 weights near (1, 0, 0, 0): the closed form as written is off by 3e-4 there
-    p = np.asarray(jax.nn.softmax(jnp.asarray([gap, 0.0, -0.5, -1.0])), np.float64)
-    wanted = np.linalg.norm(np.diag(p) - np.outer(p, p))
-    assert float(jacobian_norm(jnp.asarray(p, jnp.float32))) == pytest.approx(wanted, rel=1e-4)
+    p = softmax([gap, 0.0, -0.5, -1.0]).astype(np.float32)
+    _, _, wanted = by_definition(p.astype(np.float64), p)
+    assert float(jacobian_norm(p)) == pytest.approx(wanted, rel=1e-4)
 
 
 def test_closed_forms():
-    uniform = jnp.full((2, 3, 5), 1 / 5)
+    uniform = np.full((2, 3, 5), 1 / 5, np.float32)
     assert float(entropy(uniform)) == pytest.approx(np.log(5), rel=1e-6)
     assert float(jacobian_norm(uniform)) == pytest.approx(np.sqrt(4) / 5, rel=1e-6)
-    certain = jnp.eye(4)
+    certain = np.eye(5, dtype=np.float32)[None, :3].repeat(2, 0)
     assert float(entropy(certain)) == 0
     assert float(jacobian_norm(certain)) == 0
-    assert float(logit_variance(jnp.asarray([[1.0, 2.0, 3.0], [0.0, 0.0, 6.0]]))) == (1 + 12) / 2
+    logits = np.array([[1, 2, 3], [0, 0, 6]], np.float32)
+    assert float(logit_variance(logits)) == (1 + 12) / 2
 
 
 def test_variance_of_dot_products_grows_as_their_width():
-    keys = jax.random.split(jax.random.key(0))
+    draw = np.random.default_rng(0)
     for width in (16, 256):
-        query, key = (jax.random.normal(k, (64, 64, width)) for k in keys)
+        query, key = draw.normal(size=(2, 64, 64, width)).astype(np.float32)
         logits = query @ key.mT
         assert float(logit_variance(logits)) == pytest.approx(width, rel=0.05)
         assert float(logit_variance(logits / width**0.5)) == pytest.approx(1, rel=0.05)
@@ -79,26 +101,24 @@ def test_variance_of_dot_products_grows_as_their_width():
         assert float(logit_variance(logits + 1e3)) == pytest.approx(width, rel=0.05)
 
 
-@pytest.mark.parametrize("measure", [logit_variance, entropy, jacobian_norm])
-def test_masked_entries_and_rows_are_left_out(measure):
+@pytest.mark.parametrize(
+    ("column", "measure"), [(0, logit_variance), (1, entropy), (2, jacobian_norm)]
+)
+def test_masked_entries_and_rows_are_left_out(column, measure):
     generator = np.random.default_rng(1)
-    allowed = jnp.asarray(generator.random((3, 1, 4, 7)) < 0.6).at[0, 0, 1].set(False)
-    logits = jnp.asarray(generator.normal(size=(3, 2, 4, 7)), jnp.float32)
-    array = logits if measure is logit_variance else jax.nn.softmax(logits, where=allowed)
-    rows = [
-        float(measure(row[keep]))
-        for row, keep in zip(
-            np.asarray(array).reshape(-1, 7),
-            np.broadcast_to(np.asarray(allowed), array.shape).reshape(-1, 7),
-            strict=True,
-        )
-        if keep.sum() > (measure is logit_variance)
-    ]
+    allowed = generator.random((3, 1, 4, 7)) < 0.6
+    allowed[0, 0, 1] = False
+    logits = generator.normal(size=(3, 2, 4, 7))
+    weights = softmax(np.where(allowed, logits, -1e9), -1)
+    pairs = zip(logits.reshape(-1, 7), np.repeat(allowed, 2, 1).reshape(-1, 7), strict=True)
+    attending = [row[keep] for row, keep in pairs if any(keep)]
+    rows = [by_definition(softmax(row), row)[column] for row in attending]
     assert len(rows) < 24
     # whatever stands where the mask forbids: garbage, infinities
-    for other in (1e9, -jnp.inf, jnp.nan):
-        masked = jnp.where(allowed, array, other)
-        assert float(jax.jit(measure)(masked, allowed)) == pytest.approx(np.mean(rows), rel=1e-5)
+    for other in (1e9, -np.inf, np.nan):
+        array = np.where(allowed, logits if measure is logit_variance else weights, other)
+        found = measure(array.astype(np.float32), allowed)
+        assert float(found) == pytest.approx(np.nanmean(rows), rel=1e-5)
 
 
 def test_padding_has_no_part_in_saturation(inputs):
@@ -118,19 +138,13 @@ def test_padding_has_no_part_in_saturation(inputs):
                 strict=True,
             ):
                 for place, (row, scores) in enumerate(zip(weights, logits, strict=True)):
-                    p, s = (row[: place + 1], scores[: place + 1]) if own else (row, scores)
-                    variance = s.var(ddof=1) if len(s) > 1 else None
-                    norm = np.linalg.norm(np.diag(p) - np.outer(p, p))
-                    found.setdefault(name, []).append((variance, -(p * np.log(p)).sum(), norm))
+                    pair = (row[: place + 1], scores[: place + 1]) if own else (row, scores)
+                    found.setdefault(name, []).append(by_definition(*pair))
     assert len(found) == 1 + 2 * 2
-
-    def mean(column: int) -> float:
-        columns = [
-            [row[column] for row in rows if row[column] is not None] for rows in found.values()
-        ]
-        return float(np.mean([np.mean(column) for column in columns]))
-
-    expected = {"logit_variance": mean(0), "weight_entropy": mean(1), "jacobian_norm": mean(2)}
+    # a row with one allowed entry has no variance
+    means = np.mean([np.nanmean(rows, 0) for rows in found.values()], 0)
+    names = ("logit_variance", "weight_entropy", "jacobian_norm")
+    expected = dict(zip(names, means.tolist(), strict=True))
     assert measured(inputs, "initial") == pytest.approx(expected, rel=1e-4)
     assert measured(inputs, "trained") == pytest.approx(expected, rel=1e-4)
 
@@ -139,15 +153,12 @@ def test_an_initial_value_may_be_the_mean_of_several_draws(inputs):
     """Of the run's parameters, and of what the model draws from the keys of the run's seed."""
     given, measure = inputs._replace(seed=5), Saturation(examples=EXAMPLES, draws=3)
     ids = jnp.ones((1, 3), jnp.int32)
-    drawn = [
-        inputs.model.init(key, ids, ids, deterministic=True)["params"]
-        for key in jax.random.split(jax.random.key(5), 2)
-    ]
+    init = jax.jit(partial(inputs.model.init, deterministic=True, mutable=["params"]))
+    drawn = [init(key, ids, ids)["params"] for key in jax.random.split(jax.random.key(5), 2)]
     alone = [measured(given._replace(params=p), "initial") for p in (inputs.params, *drawn)]
     mean = {name: np.mean([draw[name] for draw in alone]) for name in alone[0]}
-    values = {one.key.name: one.value for one in measure.at_init(given)}
-    assert values == pytest.approx(mean, rel=1e-5)
-    trained = {one.key.name: one.value for one in measure.after_training(given)}
+    assert by_name(measure.at_init(given)) == pytest.approx(mean, rel=1e-5)
+    trained = by_name(measure.after_training(given))
     assert trained == pytest.approx(measured(given, "trained"))
 
 
@@ -166,10 +177,8 @@ def test_an_attention_without_logits_has_its_part_in_the_rest(inputs):
         }
     given = inputs._replace(model=fixed, params=params)
     without = measured(given, "initial")
-    shown = [
-        jax.tree_util.keystr(path)
-        for path, _ in jax.tree_util.tree_leaves_with_path(alone(given, 0))
-    ]
+    sown = jax.eval_shape(lambda: alone(given, 0))
+    shown = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(sown)]
     with_logits, all_of_them = (
         sum(f"'{name}'" in path for path in shown) for name in ("logits", "weights")
     )
@@ -191,7 +200,8 @@ def test_a_recurrent_models_attention_is_measured_word_by_word(inputs):
         decoder=LuongDecoder(width=8),
     )
     ids = jnp.ones((1, 3), jnp.int32)
-    params = model.init(jax.random.key(0), ids, ids, deterministic=True)["params"]
+    init = jax.jit(partial(model.init, deterministic=True))
+    params = init(jax.random.key(0), ids, ids)["params"]
     given = inputs._replace(model=model, params=params)
     rows = []
     for index in range(EXAMPLES):

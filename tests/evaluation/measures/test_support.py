@@ -16,6 +16,6 @@ def test_only_places_with_a_weight_count(inputs, monkeypatch):
     weights = [np.array([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]]), np.array([[0.2, 0.3, 0.5]])]
     monkeypatch.setattr(
         "attnjax.evaluation.measures.support.attention_of",
-        lambda _: [(each, ()) for each in weights],
+        lambda _: [(rows, ()) for rows in weights],
     )
     assert Support().after_training(inputs)[0].value == (2 + 1 + 3) / 3

@@ -15,9 +15,10 @@ from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def inputs() -> EvalInputs:
-    corpus = Reverse(symbols=5, longest=5, train=20, valid=2, test=12).load()
+    # few lengths: each is a program where a sentence is looked at alone
+    corpus = Reverse(symbols=5, shortest=2, longest=4, train=20, valid=2, test=12).load()
     heads, feed_forward = MultiHead(heads=2), FeedForward(width=8)
     model = Transformer(
         vocabulary=corpus.vocabularies.target.size,
