@@ -22,10 +22,6 @@ class Chip:
         bandwidth: the bytes a second between memory and chip.
         links: the bytes a second that a chip can send to others, over all its links.
         shapes: the slices of these chips: the numbers of chips in each direction.
-        accelerator: what SkyPilot calls it, without a number.
-        cores: the cores of a chip, where the accelerator's number counts them; else 1.
-        host: the most chips that a host has alone; each host of a larger slice of TPUs has four.
-        runtime: the version of a TPU's machines at Google Cloud.
         target: fields of XLA's description of a GPU; the compiler of TPUs knows its chips.
     """
 
@@ -37,10 +33,6 @@ class Chip:
     bandwidth: float
     links: float
     shapes: tuple[str, ...]
-    accelerator: str
-    cores: int = 1
-    host: int = 8
-    runtime: str | None = None
     target: dict[str, float | str] = field(default_factory=dict)
 
     def flops(self, precision: Precision) -> float:
@@ -62,10 +54,6 @@ CHIPS = {
         bandwidth=1228e9,
         links=2400e9 / 8,
         shapes=DEEP,
-        accelerator="tpu-v4",
-        cores=2,
-        host=4,
-        runtime="tpu-ubuntu2204-base",
     ),
     "v5e": Chip(
         name="TPU v5e",
@@ -75,8 +63,6 @@ CHIPS = {
         bandwidth=819e9,
         links=1600e9 / 8,
         shapes=FLAT,
-        accelerator="tpu-v5litepod",
-        runtime="v2-alpha-tpuv5-lite",
     ),
     "v5p": Chip(
         name="TPU v5p",
@@ -86,10 +72,6 @@ CHIPS = {
         bandwidth=2765e9,
         links=4800e9 / 8,
         shapes=DEEP,
-        accelerator="tpu-v5p",
-        cores=2,
-        host=4,
-        runtime="v2-alpha-tpuv5",
     ),
     "v6e": Chip(
         name="TPU v6e",
@@ -99,8 +81,6 @@ CHIPS = {
         bandwidth=1600e9,
         links=3200e9 / 8,
         shapes=FLAT,
-        accelerator="tpu-v6e",
-        runtime="v2-alpha-tpuv6e",
     ),
     # NVIDIA's data sheets of the SXM boards with 80 GB; NVLink in one direction
     "a100": Chip(
@@ -112,7 +92,6 @@ CHIPS = {
         bandwidth=2039e9,
         links=300e9,
         shapes=ONE_MACHINE,
-        accelerator="A100-80GB",
         target={
             "cuda_compute_capability": "{ major: 8 minor: 0 }",
             "core_count": 108,
@@ -132,7 +111,6 @@ CHIPS = {
         bandwidth=3352e9,
         links=450e9,
         shapes=ONE_MACHINE,
-        accelerator="H100",
         target={
             "cuda_compute_capability": "{ major: 9 minor: 0 }",
             "core_count": 132,
@@ -186,17 +164,6 @@ class Topology:
                 f"{', '.join(f'{kind}:{known}' for known in chip.shapes)}"
             )
         return cls(name, chip, prod(map(int, shape.split("x"))))
-
-    @property
-    def hosts(self) -> int:
-        """The number of hosts."""
-        return 1 if self.count <= self.chip.host else self.count // 4
-
-    @property
-    def accelerator(self) -> str:
-        """What SkyPilot calls it."""
-        between = "-" if self.chip.platform == "tpu" else ":"
-        return f"{self.chip.accelerator}{between}{self.count * self.chip.cores}"
 
     def devices(self) -> list[Any]:
         """The devices, for which programs can be compiled and not run.
