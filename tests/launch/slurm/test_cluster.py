@@ -33,11 +33,12 @@ time = "00:20:00"
 hosts = 2
 # slurmd 22.05 may crash when several runs start at the same moment
 at_once = 1
-lines = [
-    "export JAX_PLATFORMS=cpu XLA_FLAGS=--xla_force_host_platform_device_count=1",
-    # the names of our nodes are no names of machines
-    "export JAX_COORDINATOR_ADDRESS=localhost:$((61440 + SLURM_JOB_ID % 4096))",
-]
+# the names of our nodes are no names of machines
+lines = ["export JAX_COORDINATOR_ADDRESS=localhost:$((61440 + SLURM_JOB_ID % 4096))"]
+
+[env]
+JAX_PLATFORMS = "cpu"
+XLA_FLAGS = "--xla_force_host_platform_device_count=1"
 """
 MINUTES = 8
 

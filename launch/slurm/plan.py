@@ -1,4 +1,4 @@
-"""The runs of an experiment that are to be launched, and the command of each."""
+"""The unfinished runs of an experiment as jobs, and the command of each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ from attnjax.cli.chosen import ChosenExperiment, Seeds, Variants
 from attnjax.cli.command import RunsFolder
 from attnjax.errors import UserError
 from attnjax.experiment.load import ExperimentFile
-from attnjax.runs.catalog import find
 from attnjax.runs.initial_parameters import source_of
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.tune import Tuner
@@ -16,14 +15,14 @@ from attnjax.sweeps.tune import Tuner
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted(ChosenExperiment):
-    """What the user asks for, by the options of `attnjax run`."""
+    """The experiment, variants and seeds that the user chose, by the options of `attnjax run`."""
 
     variant: Variants = ()
     seeds: Seeds = None
     runs: RunsFolder = Path("runs")
 
     def sweep(self, loaded: ExperimentFile) -> Sweep:
-        """The runs of the experiment file."""
+        """Return the sweep over the chosen runs of the experiment file."""
         return Sweep(
             loaded=loaded,
             variants=self.variant,
@@ -33,19 +32,9 @@ class Wanted(ChosenExperiment):
         )
 
     def words(self, file: Path | str, runs: Path | str) -> list[str]:
-        """The arguments of `attnjax run`, without variants, where the file and results are so."""
+        """Return the arguments of `attnjax run` for these paths, without variants."""
         seeds = [] if self.seeds is None else ["--seeds", str(self.seeds)]
         return [str(file), "--runs", str(runs), *seeds, *self.changed]
-
-    @property
-    def variants(self) -> list[str]:
-        """The arguments that choose variants."""
-        return [word for name in self.variant for word in ("--variant", name)]
-
-    def again(self, site: Path | None) -> list[str]:
-        """The arguments that launch the same again, from any folder."""
-        words = self.words(find(self.experiment).resolve(), self.runs.resolve()) + self.variants
-        return words + ([] if site is None else ["--site", str(site.resolve())])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,13 +51,13 @@ class LaunchedRun:
 
     @property
     def words(self) -> list[str]:
-        """The arguments of `attnjax run` that choose it."""
+        """The arguments of `attnjax run` that choose the job's runs."""
         seeds = [word for seed in self.seeds for word in ("--seed", str(seed))]
         return ["--variant", self.variant, *seeds]
 
 
 def launched(plan: Sweep) -> list[LaunchedRun]:
-    """The runs that are not finished, a job each; a variant that is to be tuned is one job."""
+    """Return a job for each unfinished run, or for all seeds of a variant to be tuned first."""
     jobs: list[LaunchedRun] = []
     for variant, experiment in plan.chosen().items():
         tuned = Tuner(plan, variant, experiment).tuned()
@@ -85,7 +74,7 @@ def launched(plan: Sweep) -> list[LaunchedRun]:
 
 
 def stages(jobs: Sequence[LaunchedRun]) -> list[list[LaunchedRun]]:
-    """The jobs in stages: a run that begins with another's parameters comes in a later one."""
+    """Sort jobs into stages: a run that starts from another's parameters is in a later stage."""
     left, sorted_jobs = list(jobs), []
     while left:
         waiting = {folder for job in left for folder in job.folders}

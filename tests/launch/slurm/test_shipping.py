@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from attnjax.experiment.load import ExperimentFile, load
-from launch.shipping import CHANGES, FOLDERS, METADATA, changes, copy_for, record, ship, ship_code
+from launch.slurm.shipping import CHANGES, changes, copy_for, record, ship
 
 
 def git(root: Path, *words: str) -> str:
@@ -58,51 +58,6 @@ def test_a_new_file_that_is_no_code_is_not_recorded(checkout):
     assert "aaa" not in changes(checkout)
 
 
-def test_the_code_that_goes_with_a_job_is_all_that_git_has_and_nothing_else(tmp_path):
-    root = Path(__file__).parents[2]
-    if not (root / ".git").exists():
-        pytest.skip("needs a checkout of git")
-    (tmp_path / "code" / "old.py").mkdir(parents=True)
-    ship_code(tmp_path / "code")
-    shipped = {
-        str(path.relative_to(tmp_path / "code"))
-        for path in (tmp_path / "code").rglob("*")
-        if path.is_file()
-    }
-    known = git(root, "ls-files", *FOLDERS).splitlines()
-    assert {path for path in known if (root / path).exists()} <= shipped
-    assert {"pyproject.toml", "constraints.txt", *METADATA, CHANGES} <= shipped
-    assert not {path for path in shipped if path.startswith(("launch", "tests", ".", "old"))}
-
-
-def test_code_goes_without_what_git_ignores_and_what_links_point_to(checkout, tmp_path):
-    secret = tmp_path / "secret"
-    secret.mkdir()
-    (secret / "key.py").write_text("KEY = 1\n")
-    package = checkout / "attnjax"
-    (checkout / ".gitignore").write_text("private*\n")
-    (package / "private.json").write_text("{}")
-    (package / "private").mkdir()
-    (package / "private" / "key.py").write_text("KEY = 1\n")
-    (package / "new.py").write_text("new = 1\n")
-    (package / "linked.py").symlink_to(secret / "key.py")
-    (package / "link").symlink_to(secret)
-    (package / "loop.py").symlink_to("loop.py")
-    for name in ("pyproject.toml", "LICENSE"):
-        (checkout / name).write_text("")
-    (checkout / "constraints.txt").symlink_to(secret / "key.py")
-    git(checkout, "add", "--force", "attnjax/linked.py", "attnjax/link")
-    for known in (True, False):
-        ship_code(tmp_path / "code", checkout)
-        shipped = [path for path in (tmp_path / "code").rglob("*") if path.is_file()]
-        assert {path.name for path in shipped} >= {"score.py", "new.py", "pyproject.toml"}
-        assert not any("KEY" in path.read_text() for path in shipped if known)
-        names = {path.name for path in shipped}
-        assert not names & {"linked.py", "link", "loop.py", "constraints.txt"}
-        assert ("private.json" in names) != known, "without git nobody knows what it ignores"
-        shutil.rmtree(checkout / ".git", ignore_errors=True)
-
-
 def test_without_changes_the_commit_alone_is_recorded(checkout, tmp_path):
     patch = changes(checkout)
     assert patch.count("\n") == 1
@@ -130,14 +85,6 @@ def test_a_record_replaces_a_link_and_does_not_follow_it(tmp_path):
     assert precious.read_text() == "mine"
     assert (run / CHANGES).read_text() == "commit 1\n"
     assert copy.read_text() == TEXT
-
-
-def test_code_is_not_shipped_through_a_link(tmp_path):
-    (tmp_path / "precious").mkdir()
-    (tmp_path / "code").symlink_to(tmp_path / "precious")
-    ship_code(tmp_path / "code")
-    assert not list((tmp_path / "precious").iterdir())
-    assert (tmp_path / "code" / "pyproject.toml").is_file()
 
 
 TEXT = """

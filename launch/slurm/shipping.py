@@ -1,8 +1,7 @@
-"""What a job needs of this checkout: the experiment file, the code, a record of changes."""
+"""Copies for jobs: the experiment file as it was submitted, and a record of the code's changes."""
 
 import hashlib
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable
@@ -12,22 +11,19 @@ from pathlib import Path
 from attnjax.experiment.load import ExperimentFile
 from attnjax.files import write_atomically
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 """The checkout."""
 
 FOLDERS, KINDS = ("attnjax", "experiments"), (".py", ".typed", ".jinja", ".css", ".js", ".json")
 FILES = ("pyproject.toml", "constraints.txt")
-"""What can change a result. No other file leaves the checkout: it may have keys."""
-
-METADATA = ("README.md", "LICENSE")
-"""What an installation wants besides."""
+"""What can change a result. A patch has no other file: it may have keys."""
 
 CHANGES = "changes.patch"
 """The name of the record, in a run's folder."""
 
 
 def copy_for(loaded: ExperimentFile, folder: Path) -> Path:
-    """Where the copy of an experiment file belongs.
+    """Return the path of the copy of an experiment file.
 
     Each text has a folder of its own: jobs that wait in a queue run the text that was submitted.
     """
@@ -46,42 +42,16 @@ def ship(loaded: ExperimentFile, copy: Path) -> None:
 
 
 def _modules(loaded: ExperimentFile) -> dict[str, bytes]:
-    """The modules of an experiment file's folder that the file imports, by their paths there."""
+    """Return the modules beside an experiment file that the file imports, by their paths there."""
     folder = loaded.path.resolve().parent
     below = sorted(name for name in loaded.imported if Path(name).parts[0] != "..")
     return {name: (folder / name).read_bytes() for name in below}
 
 
-def ship_code(folder: Path, root: Path = ROOT) -> None:
-    """Copy the code of a checkout, for a machine that has nothing; what was there is deleted."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.unlink(missing_ok=True)  # a link is not followed
-    for path in (*_code(root), *(root / name for name in (*FILES, *METADATA))):
-        if path.is_symlink():
-            continue  # what it points to lies elsewhere, and is not meant to go
-        copy = folder / path.relative_to(root)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, copy)
-    record(changes(root), [folder])
-
-
-def _code(root: Path) -> list[Path]:
-    """The files of a checkout's code, without those that git ignores; without git all."""
-    words = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *FOLDERS)
-    try:
-        names = _git(root, *words).split("\0")
-        listed = [root / name for name in names]
-    except (OSError, subprocess.CalledProcessError):
-        listed = [path for name in FOLDERS for path in (root / name).rglob("*")]
-    # not through the link of a folder, either
-    inside = (path for path in listed if path.parent.resolve().is_relative_to(root.resolve()))
-    return [path for path in inside if path.suffix in KINDS and path.is_file()]
-
-
 def changes(root: Path = ROOT) -> str:
-    """The commit of a checkout, and what was changed since, as a patch; new files too.
+    """Return the commit of a checkout, and the changes since as a patch, new files included.
 
-    "" if the package is not in a checkout of git, or git is missing.
+    The result is "" if the package is not in a checkout of git, or git is missing.
     """
     code = [f":(glob){folder}/**/*{kind}" for folder in FOLDERS for kind in KINDS]
     with tempfile.TemporaryDirectory() as scratch:
@@ -100,7 +70,7 @@ def changes(root: Path = ROOT) -> str:
 
 
 def _git(root: Path, *words: str, text: str = "", **environment: str) -> str:
-    """What git prints of a checkout."""
+    """Return the output of a command of git for a checkout."""
     return subprocess.run(
         ["git", "-C", str(root), *words],
         env={**os.environ, **environment},

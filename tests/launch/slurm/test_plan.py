@@ -10,9 +10,9 @@ from attnjax.config.override import split
 from attnjax.config.vary import vary
 from attnjax.errors import UserError
 from attnjax.sweeps.plan import Sweep
-from launch.plan import LaunchedRun, Wanted, launched, stages
+from launch.slurm.plan import LaunchedRun, Wanted, launched, stages
 
-TINY = Path(__file__).parents[1] / "tiny.py"
+TINY = Path(__file__).parents[2] / "tiny.py"
 
 
 def wanted(folder: Path, *words: str, **fields) -> Wanted:
@@ -72,15 +72,6 @@ def test_attnjax_run_knows_the_words_of_every_job(tmp_path, capsys):
         words = [*one.words(str(TINY), str(tmp_path)), *job.words]
         assert main(["run", *words, "--dry-run"]) == 0, capsys.readouterr().err
         assert f"missing: {job.seeds[0]}" in capsys.readouterr().out
-
-
-def test_the_same_launch_can_be_made_from_any_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(TINY.parent)
-    one = Wanted(experiment="tiny.py", variant=("scaled",), seeds=4, runs=Path("runs"))
-    assert one.again(Path("site.toml")) == [
-        *(str(TINY), "--runs", str(TINY.parent / "runs"), "--seeds", "4"),
-        *("--variant", "scaled", "--site", str(TINY.parent / "site.toml")),
-    ]
 
 
 def run(name: str, needs: str | None = None) -> LaunchedRun:
