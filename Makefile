@@ -57,7 +57,7 @@ docs: $(READY)
 # On a machine with a GPU; PYTHON may be any that has JAX for it, PEER one that has PyTorch.
 PYTHON := $(BIN)/python
 bench-gpu:
-	$(PYTHON) -m attnjax.benchmark.gpu $(PEER) > bench-gpu.json.tmp
+	$(PYTHON) -m benchmarks gpu $(addprefix --peer ,$(PEER)) > bench-gpu.json.tmp
 	mv bench-gpu.json.tmp bench-gpu.json
 
 # Newest versions that fit together, on every system; installed by the next `make setup`.

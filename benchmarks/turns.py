@@ -13,28 +13,28 @@ from typing import Any
 
 import jax
 
-from attnjax.benchmark.peer import Peer
-from attnjax.benchmark.workload import Clock, Prepared, Workload
+from benchmarks.peer import Peer
+from benchmarks.workload import Clock, Prepared, Workload
 
 WARM_UP = 2
 FEWEST, MOST, SECONDS = 5, 15, 20.0
 """Turns of a workload, and how long it may take if it has had the fewest."""
 SHORTEST = 0.3
-"""A turn is as many calls as take so many seconds."""
+"""The seconds that the calls of a turn take together."""
 
 
 def measure(
     workload: Workload, python: Path | None, product: Prepared, clock: Clock = time.perf_counter
 ) -> dict[str, Any]:
-    """A workload's samples, a turn each; `product` says how fast the machine is, in every turn.
+    """Return a workload's samples, one a turn; in each turn `product` measures the machine's rate.
 
     `python` is the interpreter of an environment with the peer's engine; None: ours alone.
     """
     with Peer(python, *workload.peer) if python and workload.peer else nullcontext() as peer:
         prepared = workload.prepare()
         ours, theirs, rates = [], [], []
-        for each in (product, prepared):
-            each.seconds(WARM_UP, clock)
+        for warm in (product, prepared):
+            warm.seconds(WARM_UP, clock)
         calls = max(1, round(SHORTEST / prepared.seconds(1, clock)))
         start = clock()
         while len(ours) < FEWEST or (len(ours) < MOST and clock() - start < SECONDS):
@@ -68,7 +68,7 @@ def _samples(workload: Workload, seconds: Sequence[float]) -> dict[str, Any]:
 
 
 def moved(now: dict[str, Any], then: dict[str, Any]) -> Iterator[tuple[str, float, bool]]:
-    """The change of speed of each workload that two reports share, and whether it is sure.
+    """Yield the change of speed of each workload that two reports share, and whether it is sure.
 
     A change is sure if the middle halves of the samples do not overlap.
     """

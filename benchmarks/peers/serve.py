@@ -1,4 +1,4 @@
-"""Do a workload's work whenever a line comes in, and answer with the seconds that it took.
+"""Repeat a workload whenever a line comes in, and answer with the seconds that it took.
 
 These programs need their own engine and nothing of attnjax, and Python 3.11 is enough.
 """
@@ -15,9 +15,9 @@ except AttributeError:  # not on Linux
 
 
 def serve(engine, version, call, warmup=2):
-    """Print what the engine is once it is warm; then, for a line "N", the seconds of N calls.
+    """Print the engine's name once it is warm; then, for a line "N", the seconds of N calls.
 
-    One more call goes before them, for a turn begins with cold caches.
+    One more call goes before them, since a turn begins with cold caches.
     """
     for _ in range(warmup):
         call()

@@ -9,16 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnjax.benchmark import attention, decode, peer, turns
-from attnjax.benchmark.peer import Peer
-from attnjax.benchmark.train import Size, prepare, transformer
-from attnjax.benchmark.turns import measure, moved
-from attnjax.benchmark.workload import Prepared, Workload, product
-from attnjax.benchmark.workloads import FAMILIES, chosen
-from attnjax.cli.main import main
 from attnjax.data.batch_plan import Batch
 from attnjax.data.special_tokens import END
 from attnjax.errors import UserError
+from benchmarks import __main__ as command, attention, decode, peer, turns
+from benchmarks.__main__ import FAMILIES, chosen, program
+from benchmarks.peer import Peer
+from benchmarks.train import Size, prepare, transformer
+from benchmarks.turns import measure, moved
+from benchmarks.workload import Prepared, Workload, product
 
 ENGINE = """
 import time
@@ -84,8 +83,8 @@ def test_a_peer_that_cannot_run_is_one_sentence():
         r"a Python interpreter; got .* \(it said 'Good morning'\)": (here, "strange.py"),
         "--peer needs a Python interpreter; got nowhere/python": (nowhere, "engine.py"),
     }
-    for said, (python, program) in refused.items():
-        with pytest.raises(UserError, match=said), Peer(python, program):
+    for said, (python, file) in refused.items():
+        with pytest.raises(UserError, match=said), Peer(python, file):
             pass
     with Peer(here, "dying.py") as dying:
         for _ in range(2):
@@ -132,7 +131,7 @@ def test_workloads_are_chosen_by_family_and_by_name():
 
 def test_the_help_names_every_family(capsys):
     with pytest.raises(SystemExit):
-        main(["bench", "--help"])
+        program(["workloads", "--help"])
     said = capsys.readouterr().out
     assert [name for name in FAMILIES if f"{name}," not in said] == []
 
@@ -149,10 +148,10 @@ def test_a_window_as_long_as_the_text_is_causal_attention():
 
 
 def test_every_peer_is_a_program_that_python_reads():
-    programs = {one.peer[0] for one in chosen([]) if one.peer is not None}
-    assert programs
-    for program in programs:
-        path = peer.PROGRAMS / program
+    files = {workload.peer[0] for workload in chosen([]) if workload.peer is not None}
+    assert files
+    for file in files:
+        path = peer.PROGRAMS / file
         compile(path.read_text(), str(path), "exec")
 
 
@@ -200,7 +199,7 @@ def test_a_file_that_is_no_report_is_refused_before_anything_is_timed(
     path = tmp_path / "kept.json"
     if content is not None:
         path.write_text(content)
-    assert main(["bench", "train", "--against", str(path)]) == 2
+    assert program(["train", "--against", str(path)]) == 2
     assert re.search(expected, capsys.readouterr().err)
 
 
@@ -213,8 +212,8 @@ def test_what_was_measured_before_a_peer_failed_is_printed(monkeypatch, capsys):
         ours = {"median": 2.0, "samples": [2.0] * 5}
         return {"name": workload.name, "unit": "ms", "ours": ours, "product_gflops": 100.0}
 
-    monkeypatch.setattr(turns, "measure", fail_at_the_second)
-    assert main(["bench", "train-tiny", "seq2seq-luong"]) == 2
+    monkeypatch.setattr(command, "measure", fail_at_the_second)
+    assert program(["train-tiny", "seq2seq-luong"]) == 2
     said, progress = capsys.readouterr()
     assert "train-tiny" in said
     assert "no engine" in progress
@@ -233,14 +232,14 @@ def test_the_command_prints_a_table_or_one_object(monkeypatch, tmp_path, capsys)
         "product_gflops": 100.0,
     }
     monkeypatch.setattr(
-        turns, "measure", lambda workload, python, product: row | {"name": workload.name}
+        command, "measure", lambda workload, python, product: row | {"name": workload.name}
     )
-    assert main(["bench", "train-tiny", "--json"]) == 0
+    assert program(["train-tiny", "--json"]) == 0
     said, progress = capsys.readouterr()
     assert progress == "1 of 1: train-tiny\n"
     assert json.loads(said)["workloads"] == [row | {"name": "train-tiny"}]
     (tmp_path / "kept.json").write_text(said)
-    assert main(["bench", "train-tiny", "--against", str(tmp_path / "kept.json")]) == 0
+    assert program(["train-tiny", "--against", str(tmp_path / "kept.json")]) == 0
     table = capsys.readouterr().out
     for expected in (
         "train-tiny",

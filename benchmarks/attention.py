@@ -9,16 +9,16 @@ import jax
 from attnjax.attention.fused.dispatch import fused
 from attnjax.attention.linear import LinearAttention
 from attnjax.attention.mask import Causal, Window
-from attnjax.benchmark.workload import Prepared, Workload
 from attnjax.nn.product import rounded_products
+from benchmarks.workload import Prepared, Workload
 
 HEADS, WIDTH = 8, 64
 LENGTHS = (512, 2_048, 8_192)
 WINDOWED = 8_192
 """The length of the sequence in which windows are compared."""
 SIZES = (512, 1_024, 2_048)
-"""Of windows: so many keys are seen, the query's own the last. The kernel's tiles have 512 keys: a
-smaller window costs as much as one of 512."""
+"""Of windows: the number of keys that a query sees, its own included. The kernel's tiles have 512
+keys: a smaller window costs as much as one of 512."""
 
 
 def prepare(
@@ -28,7 +28,7 @@ def prepare(
     dtype: str = "float32",
     window: int | None = None,
 ) -> Prepared:
-    """Causal softmax attention by the fused kernel, to the last `window` keys or to all."""
+    """Prepare causal softmax attention by the fused kernel, to the last `window` keys or to all."""
     mask = Causal() if window is None else Causal() & Window(window - 1, 0)
     attend = partial(fused, mask=mask, scale=WIDTH**-0.5)
     call = gradients(attend, length, rows, heads, dtype)
@@ -36,7 +36,7 @@ def prepare(
 
 
 def prepare_rounded(length: int) -> Prepared:
-    """The same with products of operands in bfloat16, on a CPU that multiplies them faster."""
+    """Prepare the same with operands rounded to bfloat16, on a CPU that multiplies them faster."""
     exact = prepare(length)
 
     def call() -> Any:
@@ -47,7 +47,7 @@ def prepare_rounded(length: int) -> Prepared:
 
 
 def prepare_linear(length: int) -> Prepared:
-    """Causal linear attention with elu + 1, in chunks; its FLOPs are not counted."""
+    """Prepare causal linear attention with elu + 1, in chunks; its FLOPs are not counted."""
     attend: Any = partial(LinearAttention().apply, {}, mask=Causal(), deterministic=True)
     return Prepared(call=gradients(attend, length))
 
@@ -59,7 +59,7 @@ def gradients(
     heads: int = HEADS,
     dtype: str = "float32",
 ) -> Callable[[], Any]:
-    """A function that computes the gradients of queries, keys and values of a length."""
+    """Return a function that computes the gradients of queries, keys and values of a length."""
     keys = jax.random.split(jax.random.key(0), 3)
     given = [jax.random.normal(key, (rows, heads, length, WIDTH), dtype) for key in keys]
 
@@ -70,7 +70,7 @@ def gradients(
 
 
 def flops(length: int, window: int | None = None, heads: int = HEADS) -> int:
-    """The FLOPs of two products forward and five backward, over the allowed pairs."""
+    """Count the FLOPs of two products forward and five backward, over the allowed pairs."""
     window = length if window is None else window
     pairs = window * (window + 1) // 2 + (length - window) * window
     return 7 * 2 * heads * WIDTH * pairs
@@ -79,7 +79,7 @@ def flops(length: int, window: int | None = None, heads: int = HEADS) -> int:
 def _of_each_length(
     prefix: str, prepare_length: Callable[[int], Prepared], dtype: str
 ) -> tuple[Workload, ...]:
-    """A workload for each length; `dtype` is that of our operands and of the peer's arrays."""
+    """Return a workload for each length; `dtype` is that of our operands and the peer's arrays."""
     return tuple(
         Workload(
             name=f"{prefix}-{length}",

@@ -12,7 +12,7 @@ CPU_SIDE, GPU_SIDE = 2_048, 8_192
 """The side of the matrices of `product`, large enough for every core to reach its best speed."""
 
 type Clock = Callable[[], float]
-"""A function that tells the seconds."""
+"""A function that returns the time in seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class Prepared:
     flops: int | None = None
 
     def seconds(self, calls: int, clock: Clock = time.perf_counter) -> float:
-        """The seconds of a number of calls."""
+        """Return the seconds of a number of calls."""
         start = clock()
         for _ in range(calls):
             jax.block_until_ready(self.call())
@@ -36,7 +36,7 @@ class Prepared:
 
 
 def product(side: int, dtype: str = "float32") -> Prepared:
-    """A product of two square matrices, whose speed is the limit of a workload's."""
+    """Prepare a product of two square matrices, whose speed is the limit of a workload's."""
     left, right = jax.random.normal(jax.random.key(0), (2, side, side), dtype)
     multiply = jax.jit(jnp.matmul)
     return Prepared(call=lambda: multiply(left, right), flops=2 * side**3)
@@ -62,5 +62,5 @@ class Workload:
     operands: str = "float32"
 
     def value(self, seconds: float) -> float:
-        """The seconds of a call, converted to the workload's unit."""
+        """Convert the seconds of a call to the workload's unit."""
         return seconds * 1e3 if self.amount is None else self.amount / seconds

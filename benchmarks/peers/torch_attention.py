@@ -18,7 +18,7 @@ given = [torch.randn(rows, heads, length, 64, **kind) for _ in range(3)]
 
 
 def call():
-    """The gradients of all three, as new arrays."""
+    """Compute the gradients of all three, as new arrays."""
     torch.autograd.grad(scaled_dot_product_attention(*given, is_causal=True).sum(), given)
     if device == "cuda":
         torch.cuda.synchronize()

@@ -1,8 +1,11 @@
-"""Synthetic pairs of any number: written as text, prepared, and read as a training reads them.
+"""A prepared corpus as a training reads it: synthetic pairs of any number, prepared and batched.
 
-Lengths are drawn from a log-normal law, about 22 words a sentence and at most 60; words from a Zipf
-law over random syllables. Preparing and reading are processes of their own, whose memory is that of
-the work alone.
+Lengths are drawn from a log-normal distribution, about 22 words a sentence and at most 60; words
+from a Zipf distribution over random syllables. Preparing and reading are processes of their own,
+whose memory is that of the work alone:
+
+    python -m benchmarks.data prepare FOLDER
+    python -m benchmarks.data read FOLDER
 """
 
 import json
@@ -12,14 +15,16 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.table import Table
 
+from attnjax.console import plain_table
 from attnjax.data.batch_plan import BatchPlan
 from attnjax.data.batching import Batching, in_order
 from attnjax.data.corpora.parallel_text import ParallelText
@@ -31,6 +36,8 @@ from attnjax.data.sentencepiece import SentencePiece
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import MachineError
 from attnjax.files import folder_size
+
+CHECKOUT = Path(__file__).resolve().parents[1]
 
 TOKENS, LENGTH, LONGEST = 25_000, 128, 60
 BUCKETED, PACKED = Batching(max_tokens=TOKENS), Packed(max_tokens=TOKENS, length=LENGTH)
@@ -47,15 +54,15 @@ BATCHES = 300
 
 
 def task(folder: Path) -> ParallelText:
-    """The task of the pairs in a folder."""
+    """Return the task of the pairs in a folder."""
     vocabulary = SentencePiece(size=PIECES, algorithm="bpe", sample=SAMPLE)
     return ParallelText(folder=str(folder), vocabulary=vocabulary)
 
 
-def pairs(
+def drawn_pairs(
     count: int, seed: int, *, words: int = WORDS, longest: int = LONGEST
 ) -> Iterator[tuple[str, str]]:
-    """Pairs of texts of at most `longest` words: their lengths are alike, their words independent.
+    """Draw pairs of texts of at most `longest` words, of similar lengths and independent words.
 
     The word of rank r is drawn in proportion to 1 / r; it is spelled alike for every seed.
     """
@@ -76,18 +83,18 @@ def pairs(
 
 
 def write_pairs(folder: Path, count: int) -> None:
-    """Write the files of a training split of so many pairs, of validation and of test."""
+    """Write the files of a training split of `count` pairs, of validation and of test."""
     sizes = {"train": count, "valid": HELD_OUT, "test": HELD_OUT}
     for seed, (split, size) in enumerate(sizes.items()):
         files = [(folder / f"{split}.{side}").open("w") for side in ("en", "de")]
         with files[0] as source, files[1] as target:
-            for pair in pairs(size, seed, longest=LONGEST):
+            for pair in drawn_pairs(size, seed, longest=LONGEST):
                 for file, text in zip((source, target), pair, strict=True):
                     file.write(f"{text}\n")
 
 
 def prepare(folder: Path) -> dict[str, float]:
-    """Prepare the pairs in a folder: seconds, and megabytes of what is prepared."""
+    """Prepare the pairs in a folder; return the seconds, and the megabytes on disk."""
     began = time.perf_counter()
     prepared(task(folder))
     seconds, size = time.perf_counter() - began, folder_size(place(task(folder)))
@@ -95,7 +102,7 @@ def prepare(folder: Path) -> dict[str, float]:
 
 
 def read(folder: Path) -> dict[str, float]:
-    """Read prepared pairs as a run does, to its digests: speed, padding, and the most memory."""
+    """Read prepared pairs as a run does, digests too; return speed, padding and peak memory."""
     with most_memory() as memory:
         began = time.perf_counter()
         corpus = Corpora().of(task(folder))
@@ -123,7 +130,7 @@ def read(folder: Path) -> dict[str, float]:
 
 
 def tokens_per_second(plan: BatchPlan) -> float:
-    """The target tokens a second of batches that are made one after the other."""
+    """Return the target tokens a second of batches that are made one after the other."""
     plan.batch(0, 0)  # draws the order of the epoch
     began = time.perf_counter()
     made = [plan.batch(step, 0) for step in range(min(BATCHES, plan.per_epoch))]
@@ -133,7 +140,7 @@ def tokens_per_second(plan: BatchPlan) -> float:
 
 @contextmanager
 def most_memory() -> Iterator[list[float]]:
-    """The `own_memory` of this process, every few hundredths of a second."""
+    """Yield a list of samples of `own_memory`, one every 20 ms until the block ends."""
     seen, ended = [own_memory()], threading.Event()
 
     def watch() -> None:
@@ -150,7 +157,7 @@ def most_memory() -> Iterator[list[float]]:
 
 
 def own_memory() -> float:
-    """The megabytes that this process alone holds: pages of mapped files are left out."""
+    """Return the megabytes that this process alone holds, without pages of mapped files."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1e3 for line in lines if line.startswith("RssAnon"))
 
@@ -159,27 +166,46 @@ STAGES = {"prepare": prepare, "read": read}
 
 
 def measure(count: int) -> dict[str, Any]:
-    """Write, prepare and read pairs in a folder of their own: all figures."""
-    row: dict[str, Any] = {"corpus": f"{count:,} synthetic pairs", "pairs": count}
+    """Write, prepare and read pairs in a temporary folder; return all figures."""
+    row: dict[str, Any] = {"pairs": count}
     with tempfile.TemporaryDirectory() as folder:
         write_pairs(Path(folder), count)
         for stage in STAGES:
-            corpora = {VARIABLE: f"{folder}/prepared"}
-            row |= in_own_process("prepared", stage, folder, environment=corpora)
+            row |= _in_own_process(stage, folder)
     return row
 
 
-def in_own_process(program: str, *words: str, environment: Mapping[str, str]) -> dict[str, Any]:
-    """The figures that a program of this package prints, with these variables besides ours."""
+def _in_own_process(stage: str, folder: str) -> dict[str, Any]:
+    """Run a stage in a process of its own, with its own prepared corpora; return its figures."""
     done = subprocess.run(
-        [sys.executable, "-m", f"attnjax.benchmark.{program}", *words],
-        env={**os.environ, **environment},
+        [sys.executable, "-m", "benchmarks.data", stage, folder],
+        cwd=CHECKOUT,
+        env={**os.environ, VARIABLE: f"{folder}/prepared"},
         stdout=subprocess.PIPE,
         text=True,
     )
     if done.returncode:
-        raise MachineError(f"the measurement of {program} has failed; the reason stands above")
+        raise MachineError(f"to {stage} the pairs has failed; the reason stands above")
     return json.loads(done.stdout.splitlines()[-1])
+
+
+COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "pairs": ("synthetic pairs", lambda value: f"{value:,}"),
+    "prepare_seconds": ("prepared in", lambda value: f"{value / 60:.1f} min"),
+    "prepared_megabytes": ("on disk", lambda value: f"{value:,.0f} MB"),
+    "first_batch_seconds": ("first batch after", lambda value: f"{value:.1f} s"),
+    "padding": ("padding", lambda value: f"{value:.1%}"),
+    "tokens_per_second": ("target tokens/s", lambda value: f"{value:,.0f}"),
+    "megabytes": ("own memory", lambda value: f"{value:,.0f} MB"),
+}
+"""The figures: title, and how a value is written."""
+
+
+def table(row: dict[str, Any]) -> Table:
+    """Return the figures as a table of one row."""
+    drawn = plain_table([], [title for title, _ in COLUMNS.values()])
+    drawn.add_row(*(shown(row[key]) for key, (_, shown) in COLUMNS.items()))
+    return drawn
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ class Peer:
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:
-            # a file: a pipe that nobody reads would stop a program that says much
+            # a file, since a pipe that nobody reads would block a program that prints much
             self._errors = opened.enter_context(TemporaryFile("w+"))
             # closing what a program that has stopped did not read
             opened.enter_context(suppress(BrokenPipeError))
@@ -57,15 +57,16 @@ class Peer:
         self._opened.close()
 
     def seconds(self, calls: int) -> float:
-        """The seconds that a number of calls take."""
+        """Return the seconds that a number of calls take."""
         assert self._process.stdin is not None
-        # why a program has stopped is said where its answer is missed
+        # if the program has stopped, `_answer` raises the reason
         with suppress(BrokenPipeError):
             self._process.stdin.write(f"{calls}\n")
             self._process.stdin.flush()
         return float(self._answer())
 
     def _answer(self) -> str:
+        """Read a line of the program; raise a UserError if it has stopped."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if line:

@@ -1,18 +1,17 @@
-"""The workloads for a GPU: `python -m attnjax.benchmark.gpu [PYTHON with torch] > gpu.json`."""
+"""The workloads for a GPU."""
 
-import sys
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax
 
-from attnjax.benchmark import attention, train
-from attnjax.benchmark.report import machine
-from attnjax.benchmark.turns import measure
-from attnjax.benchmark.workload import GPU_SIDE, Prepared, Workload, product
-from attnjax.config.serialize import json_text
 from attnjax.errors import UserError
 from attnjax.models.transformer import Transformer
+from benchmarks import attention, train
+from benchmarks.turns import measure
+from benchmarks.workload import GPU_SIDE, Prepared, Workload, product
 
 VOCABULARY, ROWS, LENGTH = 37_000, 512, 48
 """Vaswani et al. 2017, section 5.1: about 25,000 tokens a side."""
@@ -22,13 +21,13 @@ SEEDS = 8
 
 
 def base() -> Prepared:
-    """The paper's base model as it was trained, in bfloat16; it took 400 ms on 8 P100."""
+    """Prepare the paper's base model as it was trained, in bfloat16; it took 400 ms on 8 P100."""
     model = Transformer(vocabulary=VOCABULARY)
     return train.prepare(model, train.batch(ROWS, LENGTH), precision="bfloat16")
 
 
 def attended(length: int) -> Workload:
-    """Causal attention in bfloat16 over as many tokens at every length."""
+    """Return the workload of causal attention in bfloat16, `TOKENS` of them at every length."""
     rows = TOKENS // length
     return Workload(
         name=f"gpu-attention-{length}",
@@ -37,8 +36,12 @@ def attended(length: int) -> Workload:
     )
 
 
-def main(python: Path | None) -> None:
-    """Print one JSON object."""
+def measured(python: Path | None) -> Iterator[dict[str, Any]]:
+    """Measure the workloads, and yield the row of each.
+
+    Raises:
+        UserError: JAX has no GPU, or the peer cannot run.
+    """
     if jax.devices()[0].platform != "gpu":
         raise UserError(f"this benchmark needs a GPU; JAX found {jax.devices()[0].device_kind}")
     limit = product(GPU_SIDE, "bfloat16")
@@ -48,19 +51,5 @@ def main(python: Path | None) -> None:
         *(Workload(name=f"gpu-seeds-{n}", prepare=partial(tiny, seeds=n)) for n in (1, SEEDS)),
         *map(attended, LENGTHS),
     ]
-    rows = []
-    try:
-        for workload in workloads:
-            rows.append(measure(workload, python, limit))
-    finally:
-        # also where a peer lacks its engine: what was measured is not lost
-        if rows:
-            print(json_text({**machine(), "workloads": rows}))
-
-
-if __name__ == "__main__":
-    try:
-        main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
-    except UserError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
+    for workload in workloads:
+        yield measure(workload, python, limit)

@@ -15,13 +15,13 @@ random = np.random.default_rng(0)
 
 
 def fill_linear(layer, out_width, in_width):
-    """Weights of variance 1 / in_width."""
+    """Draw weights of variance 1 / in_width."""
     layer.weight = random.normal(0, in_width**-0.5, (out_width, in_width)).astype(np.float32)
     layer.bias = np.zeros(out_width, np.float32)
 
 
 def fill_layer(layer):
-    """An encoder's or a decoder's."""
+    """Draw the weights of a layer of the encoder or of the decoder."""
     blocks = {"self_attention": [3 * WIDTH, WIDTH], "attention": [WIDTH, 2 * WIDTH, WIDTH]}
     norms = [layer.ffn.layer_norm]
     for name, widths in blocks.items():
@@ -37,7 +37,7 @@ def fill_layer(layer):
 
 
 def specification():
-    """Post-norm, ReLU, one table for source, target and output."""
+    """Specify the model: post-norm, ReLU, one table for source, target and output."""
     spec = transformer_spec.TransformerSpec.from_config(
         (LAYERS, LAYERS), HEADS, pre_norm=False, activation=common_spec.Activation.RELU
     )
@@ -65,7 +65,7 @@ sources = [[str(word) for word in random.choice(words, length)] for length in le
 
 
 def call():
-    """All sentences; batches are CTranslate2's own, sorted by length."""
+    """Translate all sentences; CTranslate2 makes its own batches, sorted by length."""
     translator.translate_batch(
         sources,
         beam_size=BEAM,

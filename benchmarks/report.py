@@ -16,7 +16,7 @@ from attnjax.runs.versions import usable_cores
 
 
 def machine() -> dict[str, Any]:
-    """The date, the device, and the versions of the packages."""
+    """Return the date, the device, and the versions of the packages."""
     return {
         "date": date.today().isoformat(),
         "device": jax.devices()[0].device_kind,
@@ -43,7 +43,7 @@ def kept(path: Path) -> dict[str, Any]:
 
 
 def _is_report(content: dict[str, Any]) -> bool:
-    """Whether a content has the fields that `moved` and `changes` read."""
+    """Return whether a content has the fields that `moved` and `changes` read."""
     try:
         named = [content[name] for name in ("date", "device", "cores", "jax")]
         for row in content["workloads"]:
@@ -57,7 +57,7 @@ def _is_report(content: dict[str, Any]) -> bool:
 
 
 def table(rows: Iterable[dict[str, Any]]) -> Table:
-    """The table of medians. Our speed over the peer's is computed turn by turn, with its range."""
+    """Return the table of medians. The ratio of speeds is computed turn by turn, with its range."""
     figures = ("attnjax", "peer", "times as fast", "of the machine's product rate")
     drawn = plain_table(["workload"], figures)
     for row in rows:
@@ -78,7 +78,7 @@ def _ratio(ratio: dict[str, Any]) -> str:
 
 
 def changes(rows: Iterable[tuple[str, float, bool]], then: dict[str, Any]) -> Table:
-    """The changes since an earlier report, as found by `turns.moved`."""
+    """Return the table of changes since an earlier report, as found by `turns.moved`."""
     title = f"since {then['date']} on {then['device']}, {then['cores']} cores, jax {then['jax']}"
     drawn = plain_table(["workload"], ["times as fast"], title)
     drawn.add_column("", overflow="fold")

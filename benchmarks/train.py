@@ -9,7 +9,6 @@ import numpy as np
 
 from attnjax.attention.attention import Attention
 from attnjax.attention.multihead import MultiHead
-from attnjax.benchmark.workload import Prepared, Workload
 from attnjax.data.batch_plan import Batch
 from attnjax.data.special_tokens import PAD
 from attnjax.evaluation.flops import update_flops
@@ -20,12 +19,12 @@ from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
 from attnjax.training.devices import sharding
-from attnjax.training.devices.sharding import Devices
 from attnjax.training.objectives.base import CrossEntropy
-from attnjax.training.optimizers import Adam, Optimizer
+from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant
 from attnjax.training.settings import Precision, Recipe, Training
 from attnjax.training.step import initial_state, train_step
+from benchmarks.workload import Prepared, Workload
 
 VOCABULARY, DROPOUT, SMOOTHING = 10_000, 0.1, 0.1
 SYMBOLS = 4
@@ -56,7 +55,7 @@ ADAM = Adam(schedule=Constant(value=1e-4), epsilon=1e-8)
 
 
 def transformer(size: Size, vocabulary: int = VOCABULARY) -> Transformer:
-    """A Transformer with dropout in the places where PyTorch's nn.Transformer has it."""
+    """Return a Transformer with dropout where PyTorch's nn.Transformer has it."""
     heads = MultiHead(heads=size.heads, head=Attention(dropout=DROPOUT))
     feed_forward = FeedForward(width=size.feed_forward, dropout=DROPOUT)
     return Transformer(
@@ -73,7 +72,7 @@ def transformer(size: Size, vocabulary: int = VOCABULARY) -> Transformer:
 
 
 def luong() -> Seq2Seq:
-    """Luong's translator: an LSTM layer on each side, general score, input feeding, no dropout."""
+    """Return Luong's translator: an LSTM layer a side, general score, input feeding, no dropout."""
     return Seq2Seq(
         source_vocabulary=VOCABULARY,
         vocabulary=VOCABULARY,
@@ -85,34 +84,11 @@ def luong() -> Seq2Seq:
 
 
 def batch(rows: int, length: int, *, padded: int = 0, vocabulary: int = VOCABULARY) -> Batch:
-    """A batch of random words; the last `padded` positions of every source are PAD."""
+    """Draw a batch of random words; the last `padded` positions of every source are PAD."""
     draw = np.random.default_rng(0).integers
     source, target = draw(SYMBOLS, vocabulary, (2, rows, length), dtype=np.int32)
     source[:, length - padded :] = PAD
     return Batch(source, target)
-
-
-def recipe_of(
-    model: Any, smoothing: float = SMOOTHING, optimizer: Optimizer = ADAM, **training: Any
-) -> Recipe:
-    """The recipe of a benchmark: cross entropy, Adam, and the defaults of `Training`."""
-    return Recipe(
-        model=model,
-        objective=CrossEntropy(smoothing=smoothing),
-        optimizer=optimizer,
-        training=Training(**training),
-    )
-
-
-def on_devices(recipe: Recipe, given: Batch, seeds: int = 1) -> tuple[Devices, Any, Any]:
-    """The devices for a batch; on them the initial state and the batch, those of every seed."""
-    devices = sharding.devices("mesh", rows=len(given.target), seeds=seeds > 1)
-    first: Callable[..., Any] = jax.jit(partial(initial_state, batch=given, recipe=recipe))
-    state = first(jax.random.key(0))
-    if seeds > 1:
-        state = jax.vmap(first)(jax.random.split(jax.random.key(0), seeds))
-        given = Batch(*(np.stack([array] * seeds) for array in given))
-    return devices, devices.replicate(state), devices.shard(given)
 
 
 def prepare(
@@ -121,11 +97,21 @@ def prepare(
     smoothing: float = SMOOTHING,
     precision: Precision = "float32",
     seeds: int = 1,
-    optimizer: Optimizer = ADAM,
 ) -> Prepared:
-    """An update of `seeds` runs that train together; every call goes on from the last."""
-    recipe = recipe_of(model, smoothing, optimizer, precision=precision)
-    devices, held, shared = on_devices(recipe, given, seeds)
+    """Prepare an update of `seeds` runs that train together; every call goes on from the last."""
+    recipe = Recipe(
+        model=model,
+        objective=CrossEntropy(smoothing=smoothing),
+        optimizer=ADAM,
+        training=Training(precision=precision),
+    )
+    devices = sharding.devices("mesh", rows=len(given.target), seeds=seeds > 1)
+    first: Callable[..., Any] = jax.jit(partial(initial_state, batch=given, recipe=recipe))
+    state, stacked = first(jax.random.key(0)), given
+    if seeds > 1:
+        state = jax.vmap(first)(jax.random.split(jax.random.key(0), seeds))
+        stacked = Batch(*(np.stack([array] * seeds) for array in given))
+    held, shared = devices.replicate(state), devices.shard(stacked)
     compiled = devices.compile(partial(train_step, recipe=recipe), donate=True)
 
     def call() -> Any:
@@ -137,7 +123,7 @@ def prepare(
 
 
 def prepare_size(size: Size, precision: Precision = "float32", seeds: int = 1) -> Prepared:
-    """An update of the Transformer of a size on its batch."""
+    """Prepare an update of the Transformer of a size on its batch."""
     given = batch(size.rows, size.length, padded=PADDED)
     return prepare(transformer(size), given, precision=precision, seeds=seeds)
 
@@ -145,7 +131,7 @@ def prepare_size(size: Size, precision: Precision = "float32", seeds: int = 1) -
 def updates(
     name: str, prepare: Callable[[], Prepared], peer: Sequence[str], tokens: int, **more: Any
 ) -> Workload:
-    """A workload of updates on batches with so many target tokens."""
+    """Return a workload of updates on batches with a number of target tokens."""
     unit = "target tokens/s"
     return Workload(name=name, prepare=prepare, peer=tuple(peer), amount=tokens, unit=unit, **more)
 
@@ -153,7 +139,7 @@ def updates(
 def _of_each_size(
     prefix: str, precision: Precision, *arguments: str, operands: str = "float32"
 ) -> tuple[Workload, ...]:
-    """A workload for each size; the peer's program gets further arguments after the size."""
+    """Return a workload for each size; the peer's program gets the arguments after the size."""
     return tuple(
         updates(
             f"{prefix}-{name}",

@@ -7,8 +7,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnjax.benchmark.train import SIZES, SYMBOLS, VOCABULARY, transformer
-from attnjax.benchmark.workload import Prepared, Workload
 from attnjax.data.batching import Batching
 from attnjax.data.special_tokens import END
 from attnjax.decoding.beam import Beam
@@ -17,6 +15,8 @@ from attnjax.decoding.search import Hypotheses
 from attnjax.evaluation.decode_corpus import hypotheses
 from attnjax.evaluation.flops import product_flops
 from attnjax.models.sequence_model import SequenceModel
+from benchmarks.train import SIZES, SYMBOLS, VOCABULARY, transformer
+from benchmarks.workload import Prepared, Workload
 
 SENTENCES, SHORTEST, LONGEST, ROWS, BEAM, WORDS = 1_000, 8, 21, 64, 5, 15
 
@@ -44,7 +44,7 @@ def prepare() -> Prepared:
 
 
 def _flops(model: SequenceModel, params: Any, length: int) -> int:
-    """The FLOPs of a sentence: its encoder, and a step of BEAM hypotheses for each word and END."""
+    """Count a sentence's FLOPs: its encoder, and a step of BEAM hypotheses a word, END included."""
 
     def call(method: str, *arguments: Any, **named: Any) -> Any:
         return model.apply({"params": params}, *arguments, method=method, **named)
