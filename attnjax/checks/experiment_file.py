@@ -1,4 +1,4 @@
-"""`attnjax check`: the parts that an experiment file defines are checked for properties."""
+"""The checks of `attnjax check`: every part that an experiment file defines, in its place."""
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +18,7 @@ from attnjax.attention.pool import Pool
 from attnjax.attention.score import Score
 from attnjax.checks import NARROW, Finding, check_attention, check_model, check_norm
 from attnjax.checks.finding import raised
-from attnjax.cli.check_parts import check_part, few_examples
+from attnjax.checks.parts import check_part, few_examples
 from attnjax.config.walk import walk
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile
@@ -30,13 +30,13 @@ FIELDS = {"score": Score, "align": Align, "pool": Pool, "mask": Mask}
 """The fields of an attention that hold parts."""
 
 type Trial = tuple[str, list[Any], Callable[[], list[Finding]]]
-"""The path of a part, the parts of one's own that it is or holds, and the check of it."""
+"""The path of a part, the user's own parts that it is or holds, and its check."""
 
 
 def check_file(
     loaded: ExperimentFile, begin: Callable[[str], Any]
 ) -> Iterator[tuple[str, list[Finding]]]:
-    """Check the parts of one's own that a variant uses, or that the file defines.
+    """Check the user's own parts that a variant uses, or that the file defines.
 
     A score, an align, a pool or a mask is checked in the attention that holds it, at the widths
     that the variant's model gives it; a norm by itself. A model that is, or holds, such a part is
@@ -72,7 +72,7 @@ def check_file(
 
 
 def _in_model(experiment: Experiment, own: set[type]) -> Iterator[Trial]:
-    """The attentions and norms that are or hold parts of one's own, then the model."""
+    """Yield the attentions and norms that are or hold the user's own parts, then the model."""
     parts = [*walk(experiment.model, "model")]
     holding = [(path, part) for path, part in parts if isinstance(part, AttentionBase | Norm)]
     holding = [(path, part, mine) for path, part in holding if (mine := _held(part, own))]
@@ -86,13 +86,14 @@ def _in_model(experiment: Experiment, own: set[type]) -> Iterator[Trial]:
 
 
 def _outside_of_model(experiment: Experiment, own: set[type]) -> Iterator[Trial]:
+    """Yield the user's own parts outside of the model, each by itself."""
     for path, part in walk(experiment):
         if type(part) in own and not path.startswith("model."):
             yield path, [part], partial(check_part, part, experiment)
 
 
 def _held(outer: AttentionBase | Norm, own: set[type]) -> list[Any]:
-    """The parts of these classes that a part is or holds, inner attentions left out."""
+    """Return the parts of these classes that a part is or holds, inner attentions left out."""
     inner = [path for path, part in walk(outer) if isinstance(part, AttentionBase)]
     below = [
         part
@@ -103,7 +104,7 @@ def _held(outer: AttentionBase | Norm, own: set[type]) -> list[Any]:
 
 
 def _unique(parts: Iterable[Any]) -> list[Any]:
-    """The parts without repetitions; they are compared, because a part may have no hash."""
+    """Return the parts without repetitions, by comparison, because a part may have no hash."""
     unique: list[Any] = []
     for part in parts:
         if part not in unique:
@@ -112,7 +113,7 @@ def _unique(parts: Iterable[Any]) -> list[Any]:
 
 
 def _check_alone(kind: Any) -> list[Finding]:
-    """The findings for a part that no variant has; [] if it is no norm or part of an attention."""
+    """Check a part that no variant has; [] if it is no norm or part of an attention."""
     if not issubclass(kind, (AttentionBase, Norm, FeatureMap, *FIELDS.values())):
         return []
     try:
@@ -125,7 +126,7 @@ def _check_alone(kind: Any) -> list[Finding]:
 def _widths(experiment: Experiment) -> list[tuple[AttentionBase, Widths]]:
     """Return the attentions that an experiment's model calls, each with the widths of its inputs.
 
-    The list is empty if the model cannot be called: the check of the model says why.
+    The list is empty if the model cannot be called: the check of the model reports why.
     """
     try:
         model, batch, _ = few_examples(experiment)
@@ -136,7 +137,7 @@ def _widths(experiment: Experiment) -> list[tuple[AttentionBase, Widths]]:
 
 
 def _check(part: Any, widths: Widths = NARROW) -> list[Finding]:
-    """Check a norm, an attention, or the attention that has this part, the others by default."""
+    """Check a norm, an attention, or an attention that has this part beside default ones."""
     match part:
         case Norm():
             return check_norm(part)
@@ -149,7 +150,7 @@ def _check(part: Any, widths: Widths = NARROW) -> list[Finding]:
 
 
 def _check_model(experiment: Experiment) -> list[Finding]:
-    """The findings for an experiment's model; [] if it is not a `SequenceModel`."""
+    """Check an experiment's model; [] if it is not a `SequenceModel`."""
     try:
         model, batch, count = few_examples(experiment)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What `attnjax check` tries on tasks, metrics, objectives and schedules of one's own."""
+"""The properties of the user's own tasks, metrics, objectives and schedules."""
 
 from collections.abc import Callable
 from functools import partial
@@ -25,7 +25,7 @@ REFERENCES = "a b c", "a b d e"
 
 
 def few_examples(experiment: Experiment) -> tuple[Any, Any, int]:
-    """An experiment's model for its data, a batch of a few training examples, and their number."""
+    """Return an experiment's model, a batch of a few training examples, and their number."""
     corpus = experiment.task.load()
     model = experiment.resolve(corpus).model
     examples = corpus.splits["train"][:EXAMPLES]
@@ -34,7 +34,7 @@ def few_examples(experiment: Experiment) -> tuple[Any, Any, int]:
 
 
 def check_part(part: Any, experiment: Experiment) -> list[Finding]:
-    """Check a part that is none of a model; []: nothing is known of such parts.
+    """Check a part outside of a model; [] if parts of its kind have no known properties.
 
     - A task gives the same data each time, and some to train on.
     - A metric scores right and empty answers; statistics of sentences do not depend on others.
@@ -57,6 +57,7 @@ def check_part(part: Any, experiment: Experiment) -> list[Finding]:
 
 
 def _same_data(task: Task) -> str | None:
+    """Return the problem if a task gives other data the second time, or none to train on."""
     first, second = task.load(), task.load()
     if not first.splits.get("train"):
         return "it has nothing to train on"
@@ -65,6 +66,7 @@ def _same_data(task: Task) -> str | None:
 
 
 def _apart(metric: Metric) -> str | None:
+    """Return the problem if a sentence's statistics depend on the other sentences."""
     answers = ["a b c", "a d"]
     both = metric.statistics(answers, REFERENCES)
     pairs = zip(answers, REFERENCES, strict=True)
@@ -73,6 +75,7 @@ def _apart(metric: Metric) -> str | None:
 
 
 def _rates(schedule: Schedule, steps: int) -> str | None:
+    """Return the problem if a rate is not finite, negative, or depends on other steps."""
     every = np.asarray(schedule.rate(np.arange(1, steps + 1)), float)
     if every.shape != (steps,) or not np.isfinite(every).all() or (every < 0).any():
         return f"of {steps:,} steps not all have a rate that is finite and not negative"
@@ -84,7 +87,7 @@ def _rates(schedule: Schedule, steps: int) -> str | None:
 def _of_objective(
     objective: Objective, experiment: Experiment
 ) -> dict[str, Callable[[], str | None]]:
-    """The properties of an objective, on a few training examples of its experiment."""
+    """Return the properties of an objective, on a few training examples of its experiment."""
     try:
         model, batch, count = few_examples(experiment)
         arrays = map(jnp.asarray, batch)
