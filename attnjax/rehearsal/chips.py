@@ -1,4 +1,4 @@
-"""The chips that a training step can be compiled for without having one, and slices of them."""
+"""The chips for which a training step can be compiled without having one, and slices of them."""
 
 import os
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ class Chip:
             of that.
         memory: the bytes of its memory.
         bandwidth: the bytes a second between memory and chip.
-        links: the bytes a second that a chip can send to others, over all its links.
+        interconnect: the bytes a second that a chip can send to others, over all its links.
         shapes: the slices of these chips: the numbers of chips in each direction.
         target: fields of XLA's description of a GPU; the compiler of TPUs knows its chips.
     """
@@ -31,12 +31,12 @@ class Chip:
     float32: float = 1.0  # a TPU multiplies in bfloat16
     memory: float
     bandwidth: float
-    links: float
+    interconnect: float
     shapes: tuple[str, ...]
     target: dict[str, float | str] = field(default_factory=dict)
 
     def flops(self, precision: Precision) -> float:
-        """The most operations of matrix products a second."""
+        """Return the peak rate of matrix products, in operations a second."""
         return self.teraflops * 1e12 * (self.float32 if precision == "float32" else 1)
 
 
@@ -52,7 +52,7 @@ CHIPS = {
         teraflops=275,
         memory=32 * 2**30,
         bandwidth=1228e9,
-        links=2400e9 / 8,
+        interconnect=2400e9 / 8,
         shapes=DEEP,
     ),
     "v5e": Chip(
@@ -61,7 +61,7 @@ CHIPS = {
         teraflops=197,
         memory=16 * 2**30,
         bandwidth=819e9,
-        links=1600e9 / 8,
+        interconnect=1600e9 / 8,
         shapes=FLAT,
     ),
     "v5p": Chip(
@@ -70,7 +70,7 @@ CHIPS = {
         teraflops=459,
         memory=95 * 2**30,
         bandwidth=2765e9,
-        links=4800e9 / 8,
+        interconnect=4800e9 / 8,
         shapes=DEEP,
     ),
     "v6e": Chip(
@@ -79,7 +79,7 @@ CHIPS = {
         teraflops=918,
         memory=32 * 2**30,
         bandwidth=1600e9,
-        links=3200e9 / 8,
+        interconnect=3200e9 / 8,
         shapes=FLAT,
     ),
     # NVIDIA's data sheets of the SXM boards with 80 GB; NVLink in one direction
@@ -90,7 +90,7 @@ CHIPS = {
         float32=0.5,  # TensorFloat-32
         memory=80e9,
         bandwidth=2039e9,
-        links=300e9,
+        interconnect=300e9,
         shapes=ONE_MACHINE,
         target={
             "cuda_compute_capability": "{ major: 8 minor: 0 }",
@@ -109,7 +109,7 @@ CHIPS = {
         float32=0.5,
         memory=80e9,
         bandwidth=3352e9,
-        links=450e9,
+        interconnect=450e9,
         shapes=ONE_MACHINE,
         target={
             "cuda_compute_capability": "{ major: 9 minor: 0 }",
@@ -133,7 +133,7 @@ WITHOUT_A_TPU = {
     # no chip is used, so that another process may use libtpu at the same time
     "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
 }
-"""What libtpu must know where there is no TPU."""
+"""The environment in which libtpu compiles without a TPU."""
 
 COMPILERS = {"tpu": "libtpu", "cuda": "jax_cuda12_plugin"}
 """The package that compiles for a platform."""
@@ -149,7 +149,7 @@ class Topology:
 
     @classmethod
     def named(cls, name: str) -> "Topology":
-        """The slice of a name such as "v5e:2x4" or "h100:8".
+        """Return the slice of a name such as "v5e:2x4" or "h100:8".
 
         Raises:
             UserError: the kind of chip or the shape is unknown.
@@ -166,7 +166,7 @@ class Topology:
         return cls(name, chip, prod(map(int, shape.split("x"))))
 
     def devices(self) -> list[Any]:
-        """The devices, for which programs can be compiled and not run.
+        """Return the devices, for which programs can be compiled and not run.
 
         Raises:
             UserError: the compiler for these chips is not installed.
@@ -190,7 +190,7 @@ class Topology:
 
 
 def _target_config(chip: Chip) -> str:
-    """XLA's description of a GPU that is not here, in the text form of its protocol buffer."""
+    """Return XLA's description of a GPU, in the text form of its protocol buffer."""
     own = "\n".join(f"  {name}: {value}" for name, value in chip.target.items())
     return f"""\
 gpu_device_info {{

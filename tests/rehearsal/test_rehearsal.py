@@ -44,7 +44,7 @@ def check(wanted: Recipe, on: Topology) -> None:
     assert found.arguments >= 3 * gradients  # parameters and the two moments of Adam
     assert found.traffic > 6 * gradients  # which are read and written
     assert found.seconds["memory"] == found.traffic / on.chip.bandwidth
-    assert found.seconds[found.binds] == max(found.seconds.values())
+    assert found.seconds[found.bottleneck] == max(found.seconds.values())
     assert found.fits
 
 
