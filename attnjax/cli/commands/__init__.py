@@ -45,4 +45,4 @@ GROUPS = {
     },
     "look deeper": {"replay": replay.replay, "rehearse": rehearse.rehearse},
 }
-"""The commands by what one does with them, the first week's first."""
+"""The commands by their use, those of the first week first."""
