@@ -69,12 +69,12 @@ class Recorder:
         """
         outputs = [out] if isinstance(out, str) else out
         says = [
-            {"out": one, "error": error, "code": code, "environment": environment or {}}
-            for one in outputs
+            {"out": output, "error": error, "code": code, "environment": environment or {}}
+            for output in outputs
         ]
-        answers = [one for one in json.loads(self.answers.read_text()) if one[0] != list(start)]
+        answers = [kept for kept in json.loads(self.answers.read_text()) if kept[0] != list(start)]
         # the longest start is the most exact one
-        answers = sorted([*answers, [list(start), says]], key=lambda one: -len(one[0]))
+        answers = sorted([*answers, [list(start), says]], key=lambda answer: -len(answer[0]))
         self.answers.write_text(json.dumps(answers))
 
     @property

@@ -21,7 +21,7 @@ SQUEUE = ("squeue", "--me")
 
 @pytest.fixture
 def submitted(recorder, tmp_path, capsys) -> Path:
-    """The folder of an experiment with four runs in the queue, as array 12; the report is 13."""
+    """Submit an experiment with four runs as array 12, the report as job 13; return its folder."""
     recorder.stand_in("sbatch", "squeue", "scancel")
     recorder.answer("sbatch", out="12\n")
     recorder.answer("sbatch", "--parsable", "--dependency=afterany:12", out="13;cluster\n")
@@ -211,9 +211,9 @@ def test_a_record_that_is_none_is_refused_in_one_sentence(
 
 def test_the_environment_of_a_site_reaches_sbatch_and_nothing_else(recorder, tmp_path, capsys):
     recorder.stand_in("sbatch", "squeue")
-    recorder.answer("sbatch", out="12\n", environment={"DB_PASS": "a\naa1"})
+    recorder.answer("sbatch", out="12\n", environment={"DB_PASS": "open\nsesame"})
     site = tmp_path / "site.toml"
-    site.write_text('lines = ["echo $DB_PASS"]\n[env]\nDB_PASS = "a\\naa1"\n')
+    site.write_text('lines = ["echo $DB_PASS"]\n[env]\nDB_PASS = "open\\nsesame"\n')
     words = [TINY, "--runs", str(tmp_path / "runs"), "--site", str(site)]
     assert slurm.program([*words, "--dry-run"]) == 0
     shown = capsys.readouterr()
@@ -225,7 +225,7 @@ def test_the_environment_of_a_site_reaches_sbatch_and_nothing_else(recorder, tmp
     files = [path for path in (tmp_path / "runs").rglob("*") if path.is_file()]
     assert files
     printed = [*shown, *submission, *scripts, *(path.read_text() for path in files)]
-    assert not [text for text in printed if "aa1" in text]
+    assert not [text for text in printed if "sesame" in text]
 
 
 def test_a_folder_that_was_never_submitted_is_refused(tmp_path, capsys):

@@ -21,13 +21,13 @@ def wanted(folder: Path, *words: str, **fields) -> Wanted:
 
 
 def plan(folder: Path, *words: str, **fields) -> list[LaunchedRun]:
-    one = wanted(folder, *words, **fields)
-    return launched(one.sweep(one.load()))
+    chosen = wanted(folder, *words, **fields)
+    return launched(chosen.sweep(chosen.load()))
 
 
 def test_a_job_is_a_run(tmp_path):
     runs = plan(tmp_path)
-    assert [one.words for one in runs] == [
+    assert [run.words for run in runs] == [
         ["--variant", variant, "--seed", seed]
         for variant in ("scaled", "cosine")
         for seed in ("0", "1")
@@ -42,9 +42,9 @@ def test_a_variant_that_is_tuned_first_is_one_job(tmp_path):
         "    seeds=2,\n", '    seeds=2,\n    tune={"optimizer.schedule.value": (1e-3, 1e-2)},\n'
     )
     file.write_text(text)
-    one = Wanted(experiment=str(file), runs=tmp_path)
-    runs = launched(one.sweep(one.load()))
-    assert [one.words for one in runs] == [
+    chosen = Wanted(experiment=str(file), runs=tmp_path)
+    runs = launched(chosen.sweep(chosen.load()))
+    assert [run.words for run in runs] == [
         ["--variant", variant, "--seed", "0", "--seed", "1"] for variant in ("scaled", "cosine")
     ]
 
@@ -56,20 +56,20 @@ def test_nothing_is_launched_where_all_runs_are_finished(tmp_path, monkeypatch):
 
 
 def test_the_words_are_those_of_attnjax_run(tmp_path):
-    one = wanted(tmp_path, "--training.steps", "9", "search:greedy", setting="short")
-    assert one.words("/far/tiny.py", "/far/runs") == [
+    chosen = wanted(tmp_path, "--training.steps", "9", "search:greedy", setting="short")
+    assert chosen.words("/far/tiny.py", "/far/runs") == [
         *("/far/tiny.py", "--runs", "/far/runs", "--setting", "short"),
         *("search:greedy", "--training.steps", "9"),
     ]
 
 
 def test_attnjax_run_knows_the_words_of_every_job(tmp_path, capsys):
-    """Also those of seeds that the file does not have by itself."""
-    one = wanted(tmp_path, seeds=3)
-    jobs = launched(one.sweep(one.load()))
+    """Also the words of seeds that the file alone does not have."""
+    chosen = wanted(tmp_path, seeds=3)
+    jobs = launched(chosen.sweep(chosen.load()))
     assert len(jobs) == 6
     for job in jobs:
-        words = [*one.words(str(TINY), str(tmp_path)), *job.words]
+        words = [*chosen.words(str(TINY), str(tmp_path)), *job.words]
         assert main(["run", *words, "--dry-run"]) == 0, capsys.readouterr().err
         assert f"missing: {job.seeds[0]}" in capsys.readouterr().out
 
@@ -91,8 +91,8 @@ def test_a_circle_is_refused():
 
 
 def test_the_source_of_a_run_is_that_of_the_experiment(tmp_path):
-    one = wanted(tmp_path)
-    sweep = one.sweep(one.load())
+    chosen = wanted(tmp_path)
+    sweep = chosen.sweep(chosen.load())
     ablation = sweep.loaded.ablation
     begins = vary(ablation.base, {"initial_parameters_from": "tiny/cosine"})
     varied = replace(ablation, variants={**ablation.variants, "scaled": begins})

@@ -20,7 +20,7 @@ def git(root: Path, *words: str) -> str:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout with one commit."""
+    """Make a checkout with one commit."""
     root = tmp_path / "checkout"
     (root / "attnjax").mkdir(parents=True)
     (root / "attnjax" / "score.py").write_text("one = 1\n")
@@ -50,12 +50,12 @@ def test_a_new_file_that_is_no_code_is_not_recorded(checkout):
     sites = checkout / "launch" / "sites"
     sites.mkdir(parents=True)
     for path in (sites / "mine.toml", checkout / "attnjax" / ".env", checkout / "attnjax" / "key"):
-        path.write_text("lines = ['export KEY=aaa1']\n")
+        path.write_text("lines = ['export KEY=sesame']\n")
     assert changes(checkout).count("\n") == 1
     git(checkout, "add", "--force", ".")
     git(checkout, "commit", "-qm", "sites")
-    (sites / "mine.toml").write_text("lines = ['export KEY=aaa2']\n")
-    assert "aaa" not in changes(checkout)
+    (sites / "mine.toml").write_text("lines = ['export KEY=open sesame']\n")
+    assert "sesame" not in changes(checkout)
 
 
 def test_without_changes_the_commit_alone_is_recorded(checkout, tmp_path):
@@ -99,7 +99,7 @@ experiment = Experiment(task=Copy(), model=Transformer(width=WIDTH * HEADS))
 
 
 def experiment(folder: Path, width: int = 8) -> ExperimentFile:
-    """An experiment file that imports modules beside it."""
+    """Write and load an experiment file that imports modules beside it."""
     (folder / "parts").mkdir(parents=True)
     (folder / "mine.py").write_text(f"WIDTH = {width}\n")
     (folder / "parts" / "deeper.py").write_text("HEADS = 2\n")
