@@ -38,7 +38,7 @@ sys.exit("out of memory")
 
 @pytest.fixture
 def programs(monkeypatch, tmp_path) -> Path:
-    """Peer programs whose clock goes on by 3 seconds a look."""
+    """Write peer programs whose clock advances by 3 seconds a call; return their folder."""
     served = (peer.PROGRAMS / "serve.py").read_text()
     (tmp_path / "serve.py").write_text(served)
     (tmp_path / "engine.py").write_text(ENGINE)
@@ -122,7 +122,7 @@ def test_moved_says_how_many_times_as_fast_and_whether_surely():
 
 def test_workloads_are_chosen_by_family_and_by_name():
     assert chosen(["attention"]) == FAMILIES["attention"]
-    assert {one.name for one in chosen(["train-base"])} == {"train-base"}
+    assert {workload.name for workload in chosen(["train-base"])} == {"train-base"}
     assert len(chosen(["train-base", "train"])) == len(FAMILIES["train"])
     assert len(chosen([])) == sum(map(len, FAMILIES.values()))
     with pytest.raises(UserError, match="unknown workload 'training'; choose from attention"):
@@ -140,8 +140,8 @@ def test_a_window_as_long_as_the_text_is_causal_attention():
     """The workloads compute what they say, and count the same work."""
     whole, window = attention.prepare(64), attention.prepare(64, window=64)
     assert window.flops == whole.flops
-    for one, other in zip(whole.call(), window.call(), strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-6)
+    for full, windowed in zip(whole.call(), window.call(), strict=True):
+        np.testing.assert_allclose(full, windowed, atol=1e-6)
     narrow = attention.prepare(64, window=8)
     assert (narrow.flops or 0) < (whole.flops or 0) / 3
     assert not np.allclose(narrow.call()[0], whole.call()[0], atol=1e-3)
@@ -159,7 +159,7 @@ def test_every_answer_of_the_decoding_has_15_words(monkeypatch):
     monkeypatch.setattr(decode, "SENTENCES", 3)
     monkeypatch.setitem(decode.SIZES, "tiny", Size(8, 8, 1, 2, 1, 1))
     answers = decode.prepare().call()
-    assert [each.tokens[0].tolist().index(END) for each in answers] == [15] * 3
+    assert [answer.tokens[0].tolist().index(END) for answer in answers] == [15] * 3
 
 
 @pytest.mark.long

@@ -14,7 +14,7 @@ TRANSLATION = ("vaswani2017", "--setting", "paper", "--on", "v5e:2x4")
 
 @pytest.fixture
 def here(monkeypatch):
-    """The eight devices of this machine play the chips."""
+    """Let the eight devices of this machine stand for the chips."""
     monkeypatch.setattr(Topology, "devices", lambda _: jax.devices())
     # a test is one process: no platform is to be chosen anew
     changes = {}

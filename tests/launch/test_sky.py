@@ -190,7 +190,7 @@ print(json.dumps({
 
 @pytest.fixture(scope="module")
 def skypilot() -> Path:
-    """The Python that has SkyPilot."""
+    """Install SkyPilot, unless it is here; return the Python that has it."""
     python = ENVIRONMENT / "bin" / "python"
     uv = [sys.executable, "-m", "uv"]
     if not python.exists() or subprocess.run([python, "-c", "import sky"]).returncode:
