@@ -18,8 +18,8 @@ from attnjax.cli.output import keep_compiled, out
 from attnjax.config.serialize import json_text
 from attnjax.errors import UserError
 from benchmarks import attention, data as corpus, decode, gpu as of_a_gpu, train
-from benchmarks.report import changes, kept, machine, table
-from benchmarks.turns import measure, moved
+from benchmarks.report import changes, machine, read_report, table
+from benchmarks.turns import measure, speed_changes
 from benchmarks.workload import CPU_SIDE, Workload, product
 
 FAMILIES: dict[str, tuple[Workload, ...]] = {
@@ -48,7 +48,7 @@ def workloads(
 ) -> None:
     """Time workloads, beside PyTorch and CTranslate2 if given; the word may be left out."""
     keep_compiled()
-    listed, then = chosen(names), None if against is None else kept(against)
+    listed, then = choose(names), None if against is None else read_report(against)
     rows = []
     try:
         for number, workload in enumerate(listed, start=1):
@@ -61,13 +61,13 @@ def workloads(
             content: dict[str, Any] = {"workloads": rows}
             tables = [table(rows)]
             if then is not None:
-                moves = [*moved(content, then)]
+                moves = [*speed_changes(content, then)]
                 content["against"] = {"date": then["date"], "moved": moves}
                 tables.append(changes(moves, then))
             _print(content, tables, json=json)
 
 
-def chosen(names: Sequence[str]) -> tuple[Workload, ...]:
+def choose(names: Sequence[str]) -> tuple[Workload, ...]:
     """Return the workloads of these families or names; without names all workloads."""
     every = {workload.name: workload for family in FAMILIES.values() for workload in family}
     selected: dict[str, Workload] = {}
@@ -85,7 +85,7 @@ def gpu(*, peer: Peer = None) -> None:
     keep_compiled()
     rows: list[dict[str, Any]] = []
     try:
-        for row in of_a_gpu.measured(peer):
+        for row in of_a_gpu.measure_all(peer):
             rows.append(row)
     finally:
         # also where a peer lacks its engine: what was measured is not lost

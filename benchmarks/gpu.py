@@ -26,7 +26,7 @@ def base() -> Prepared:
     return train.prepare(model, train.batch(ROWS, LENGTH), precision="bfloat16")
 
 
-def attended(length: int) -> Workload:
+def attention_workload(length: int) -> Workload:
     """Return the workload of causal attention in bfloat16, `TOKENS` of them at every length."""
     rows = TOKENS // length
     return Workload(
@@ -36,7 +36,7 @@ def attended(length: int) -> Workload:
     )
 
 
-def measured(python: Path | None) -> Iterator[dict[str, Any]]:
+def measure_all(python: Path | None) -> Iterator[dict[str, Any]]:
     """Measure the workloads, and yield the row of each.
 
     Raises:
@@ -49,7 +49,7 @@ def measured(python: Path | None) -> Iterator[dict[str, Any]]:
     workloads = [
         Workload(name="gpu-base", prepare=base),
         *(Workload(name=f"gpu-seeds-{n}", prepare=partial(tiny, seeds=n)) for n in (1, SEEDS)),
-        *map(attended, LENGTHS),
+        *map(attention_workload, LENGTHS),
     ]
     for workload in workloads:
         yield measure(workload, python, limit)

@@ -27,7 +27,7 @@ def machine() -> dict[str, Any]:
     }
 
 
-def kept(path: Path) -> dict[str, Any]:
+def read_report(path: Path) -> dict[str, Any]:
     """Read a report that `--json` wrote."""
     try:
         content = parse_json(path.read_text("utf-8"))
@@ -43,7 +43,7 @@ def kept(path: Path) -> dict[str, Any]:
 
 
 def _is_report(content: dict[str, Any]) -> bool:
-    """Return whether a content has the fields that `moved` and `changes` read."""
+    """Return whether a content has the fields that `turns.speed_changes` and `changes` read."""
     try:
         named = [content[name] for name in ("date", "device", "cores", "jax")]
         for row in content["workloads"]:
@@ -78,7 +78,7 @@ def _ratio(ratio: dict[str, Any]) -> str:
 
 
 def changes(rows: Iterable[tuple[str, float, bool]], then: dict[str, Any]) -> Table:
-    """Return the table of changes since an earlier report, as found by `turns.moved`."""
+    """Return the table of changes since an earlier report, as found by `turns.speed_changes`."""
     title = f"since {then['date']} on {then['device']}, {then['cores']} cores, jax {then['jax']}"
     drawn = plain_table(["workload"], ["times as fast"], title)
     drawn.add_column("", overflow="fold")

@@ -67,7 +67,7 @@ def _samples(workload: Workload, seconds: Sequence[float]) -> dict[str, Any]:
     return {"median": median(values), "samples": values}
 
 
-def moved(now: dict[str, Any], then: dict[str, Any]) -> Iterator[tuple[str, float, bool]]:
+def speed_changes(now: dict[str, Any], then: dict[str, Any]) -> Iterator[tuple[str, float, bool]]:
     """Yield the change of speed of each workload that two reports share, and whether it is sure.
 
     A change is sure if the middle halves of the samples do not overlap.

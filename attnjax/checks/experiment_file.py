@@ -17,7 +17,7 @@ from attnjax.attention.mask import Mask
 from attnjax.attention.pool import Pool
 from attnjax.attention.score import Score
 from attnjax.checks import NARROW, Finding, check_attention, check_model, check_norm
-from attnjax.checks.finding import raised
+from attnjax.checks.finding import error_finding
 from attnjax.checks.parts import check_part, few_examples
 from attnjax.config.walk import walk
 from attnjax.experiment import Experiment
@@ -119,7 +119,7 @@ def _check_alone(kind: Any) -> list[Finding]:
     try:
         part = kind()
     except Exception as error:
-        return [raised("can be made of its defaults", error)]
+        return [error_finding("can be made of its defaults", error)]
     return _check(part)
 
 
@@ -154,7 +154,7 @@ def _check_model(experiment: Experiment) -> list[Finding]:
     try:
         model, batch, count = few_examples(experiment)
     except Exception as error:
-        return [raised("fits its task", error)]
+        return [error_finding("fits its task", error)]
     if not isinstance(model, SequenceModel):
         return []
     return check_model(model, jnp.asarray(batch.source[:count]), jnp.asarray(batch.target[:count]))

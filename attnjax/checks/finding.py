@@ -29,23 +29,23 @@ def findings[T](
     try:
         subject = start()
     except Exception as error:  # the part is a user's, and may raise anything
-        return [raised("can be called", error)]
+        return [error_finding("can be called", error)]
 
     def first(problems: Callable[[T], Problems]) -> str | None:
         return next(filter(None, problems(subject)), None)
 
-    return [tried(name, partial(first, problems)) for name, problems in properties.items()]
+    return [try_property(name, partial(first, problems)) for name, problems in properties.items()]
 
 
-def tried(name: str, problem: Callable[[], str | None]) -> Finding:
-    """Return the finding of a property: the result of `problem`, or the error that it raises."""
+def try_property(name: str, problem: Callable[[], str | None]) -> Finding:
+    """Try a property: its finding has the result of `problem`, or the error that it raises."""
     try:
         return Finding(name, problem())
     except Exception as error:
-        return raised(name, error)
+        return error_finding(name, error)
 
 
-def raised(name: str, error: Exception) -> Finding:
+def error_finding(name: str, error: Exception) -> Finding:
     """Return the finding for a part that raises an error."""
     kind = "" if isinstance(error, UserError) else type(error).__name__
     return Finding(name, ": ".join(filter(None, (kind, first_line(error)))), error)

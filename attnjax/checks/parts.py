@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnjax.checks import Finding
-from attnjax.checks.finding import not_equal, not_finite, raised, tried
+from attnjax.checks.finding import error_finding, not_equal, not_finite, try_property
 from attnjax.data.batch_plan import Batch
 from attnjax.data.batching import in_order
 from attnjax.data.corpus import Task
@@ -53,7 +53,7 @@ def check_part(part: Any, experiment: Experiment) -> list[Finding]:
             properties["rates are finite"] = partial(_rates, part, experiment.training.steps)
         case Objective():
             properties = _of_objective(part, experiment)
-    return [tried(what, problem) for what, problem in properties.items()]
+    return [try_property(what, problem) for what, problem in properties.items()]
 
 
 def _same_data(task: Task) -> str | None:
@@ -93,7 +93,7 @@ def _of_objective(
         arrays = map(jnp.asarray, batch)
         variables = model.init(jax.random.key(0), *arrays, deterministic=True)
     except Exception as error:
-        problem = raised("", error).problem
+        problem = error_finding("", error).problem
         return {"fits its task": lambda: problem}
     params, state = variables["params"], objective.initial()
 

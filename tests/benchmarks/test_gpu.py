@@ -49,7 +49,7 @@ def test_attention_of_several_rows_in_half_precision():
 
 def test_each_length_has_as_many_tokens():
     for length in gpu.LENGTHS:
-        peer = gpu.attended(length).peer
+        peer = gpu.attention_workload(length).peer
         assert peer
         _, of, rows, heads, platform, dtype = peer
         assert int(of) * int(rows) == gpu.TOKENS

@@ -13,10 +13,10 @@ from attnjax.data.batch_plan import Batch
 from attnjax.data.special_tokens import END
 from attnjax.errors import UserError
 from benchmarks import __main__ as command, attention, decode, peer, turns
-from benchmarks.__main__ import FAMILIES, chosen, program
+from benchmarks.__main__ import FAMILIES, choose, program
 from benchmarks.peer import Peer
 from benchmarks.train import Size, prepare, transformer
-from benchmarks.turns import measure, moved
+from benchmarks.turns import measure, speed_changes
 from benchmarks.workload import Prepared, Workload, product
 
 ENGINE = """
@@ -92,7 +92,7 @@ def test_a_peer_that_cannot_run_is_one_sentence():
                 dying.seconds(1)
 
 
-def test_moved_says_how_many_times_as_fast_and_whether_surely():
+def test_a_change_says_how_many_times_as_fast_and_whether_surely():
     def report(**samples):
         rows = [
             {"name": name, "unit": unit, "ours": {"median": sorted(s)[4], "samples": s}}
@@ -117,16 +117,16 @@ def test_moved_says_how_many_times_as_fast_and_whether_surely():
     kept = {name: (unit, before) for name, (unit, _) in zip(names, found, strict=True)}
     now = {name: (unit, turns(*s)) for name, (unit, s) in zip(names, found, strict=True)}
     expected = [(name, *said) for name, said in zip(names, found.values(), strict=True)]
-    assert list(moved(report(**now, new=("ms", before)), report(**kept))) == expected
+    assert list(speed_changes(report(**now, new=("ms", before)), report(**kept))) == expected
 
 
 def test_workloads_are_chosen_by_family_and_by_name():
-    assert chosen(["attention"]) == FAMILIES["attention"]
-    assert {workload.name for workload in chosen(["train-base"])} == {"train-base"}
-    assert len(chosen(["train-base", "train"])) == len(FAMILIES["train"])
-    assert len(chosen([])) == sum(map(len, FAMILIES.values()))
+    assert choose(["attention"]) == FAMILIES["attention"]
+    assert {workload.name for workload in choose(["train-base"])} == {"train-base"}
+    assert len(choose(["train-base", "train"])) == len(FAMILIES["train"])
+    assert len(choose([])) == sum(map(len, FAMILIES.values()))
     with pytest.raises(UserError, match="unknown workload 'training'; choose from attention"):
-        chosen(["training"])
+        choose(["training"])
 
 
 def test_the_help_names_every_family(capsys):
@@ -148,7 +148,7 @@ def test_a_window_as_long_as_the_text_is_causal_attention():
 
 
 def test_every_peer_is_a_program_that_python_reads():
-    files = {workload.peer[0] for workload in chosen([]) if workload.peer is not None}
+    files = {workload.peer[0] for workload in choose([]) if workload.peer is not None}
     assert files
     for file in files:
         path = peer.PROGRAMS / file
