@@ -28,9 +28,9 @@ test-slurm: $(READY)
 	sh tests/launch/slurm/install.sh
 	$(BIN)/pytest -q -m '' tests/launch/slurm/test_cluster.py
 
-# SkyPilot's own parser reads our jobs; SkyPilot is installed beside, in .venv/skypilot.
+# SkyPilot's own parser reads our tasks; SkyPilot is installed beside, in .venv/skypilot.
 test-sky: $(READY)
-	$(BIN)/pytest -q -m '' -rs tests/launch/test_skypilot.py
+	$(BIN)/pytest -q -m '' -rs tests/launch/test_sky.py
 
 # The page in a browser; root on Debian gets chromium installed first.
 test-page: $(READY)
@@ -57,7 +57,7 @@ docs: $(READY)
 # On a machine with a GPU; PYTHON may be any that has JAX for it, PEER one that has PyTorch.
 PYTHON := $(BIN)/python
 bench-gpu:
-	$(PYTHON) -m attnjax.benchmark.gpu $(PEER) > bench-gpu.json.tmp
+	$(PYTHON) -m benchmarks gpu $(addprefix --peer ,$(PEER)) > bench-gpu.json.tmp
 	mv bench-gpu.json.tmp bench-gpu.json
 
 # Newest versions that fit together, on every system; installed by the next `make setup`.

@@ -39,14 +39,14 @@ FAR = 400.0
 HIDDEN_FROM, EMPTY_ROW, QUERY = 3, 3, 1
 
 MOVED = 100
-"""How far all positions are moved at once."""
+"""The shift of all positions."""
 
 
 NARROW = Widths(4, 4, 4)
 
 
 def check_attention(attention: AttentionBase, widths: Widths = NARROW) -> list[Finding]:
-    """Try on an attention what every attention of attnjax has.
+    """Check the properties that every attention of attnjax has.
 
     - A query that may attend to nothing has context 0; no gradient flows to it, nor to a key or
       value that no query may attend to.
@@ -54,8 +54,8 @@ def check_attention(attention: AttentionBase, widths: Widths = NARROW) -> list[F
     - A mask that hides keys gives the same context as leaving the keys out.
     - Queries one at a time, at their positions, have the same context as all together; so have
       words one at a time by `start` and `step`, if the attention has them.
-    - The context of long sequences is the same if the weights are requested: what a score says of
-      itself as a dot product is what it computes.
+    - The context of long sequences is the same if the weights are requested: a score that declares
+      itself a dot product computes that product.
     - In bfloat16 and float16 the context is finite, also for logits beyond float16.
     - Of many keys the context in bfloat16 is that in float32. So are the sums of the weights of its
       aligns, given logits in bfloat16, and the contexts of its pools.
@@ -107,7 +107,7 @@ class _Initialized:
         )
 
     def slopes(self, inputs: Any, mask: Mask, rows: Any = slice(None), **options: Any) -> Any:
-        """The gradients of the sum of contexts, of the queries in some rows; all contexts."""
+        """Return the gradients of the sum of contexts over some query rows, and all contexts."""
 
         def total(inputs: Any) -> tuple[jax.Array, jax.Array]:
             context = self.context(*inputs, mask, **options)
@@ -149,9 +149,9 @@ def _one_at_a_time(of: _Initialized) -> Problems:
     query, *memory = of.inputs
     together = of.context(*of.inputs, Causal())
     single = []
-    for place in range(S):
-        at = Positions(query=jnp.full((B, 1), place))
-        row = query[:, place : place + 1]
+    for position in range(S):
+        at = Positions(query=jnp.full((B, 1), position))
+        row = query[:, position : position + 1]
         single.append(of.context(row, *memory, Causal(), positions=at))
     yield not_equal("the context", together, jnp.concatenate(single, axis=1))
     yield from _stepped(of, together)
@@ -195,7 +195,10 @@ def _half_precision(of: _Initialized) -> Problems:
 
 
 def _many_keys(of: _Initialized) -> Problems:
-    """Values are equal, so that it does not matter which of nearly equal keys is preferred."""
+    """Compare contexts of many keys in bfloat16 and float32.
+
+    Values are equal, so that it does not matter which of nearly equal keys is preferred.
+    """
     query, key, value = of.drawn(1, LONG)
     given = query[:, :S] / 3, key / 3, jnp.ones_like(value)
     narrow = cast((of.variables, *given), jnp.bfloat16)
@@ -247,10 +250,10 @@ def _moved(of: _Initialized) -> Problems:
 
 
 def _packed(of: _Initialized) -> Problems:
-    """Two sentences in a row, the second from word HIDDEN_FROM on, whose positions restart."""
-    place = jnp.broadcast_to(jnp.arange(S), (B, S))
-    segment = (place >= HIDDEN_FROM).astype(int)
-    at = place - HIDDEN_FROM * segment
+    """Compare two sentences in a row, the second from word HIDDEN_FROM on, with each alone."""
+    position = jnp.broadcast_to(jnp.arange(S), (B, S))
+    segment = (position >= HIDDEN_FROM).astype(int)
+    at = position - HIDDEN_FROM * segment
     mask = Segments(segment, segment) & Causal()
     together = of.context(*of.inputs, mask, positions=Positions(at, at))
     for start, end in ((0, HIDDEN_FROM), (HIDDEN_FROM, S)):

@@ -11,7 +11,7 @@ from attnjax.errors import UserError, first_line
 
 
 class Finding(NamedTuple):
-    """What is wrong with a part's property (None: nothing), and the error that the part raised."""
+    """A property of a part, its problem (None: it holds), and the error that the part raised."""
 
     property: str
     problem: str | None
@@ -19,40 +19,40 @@ class Finding(NamedTuple):
 
 
 type Problems = Iterator[str | None]
-"""Sentences on what is wrong with a property, one after the other; None: all is well so far."""
+"""The problems of a property as sentences, in turn; None: no problem so far."""
 
 
 def findings[T](
     start: Callable[[], T], properties: Mapping[str, Callable[[T], Problems]]
 ) -> list[Finding]:
-    """The first problem of each property of what `start` gives, or the error that it raises."""
+    """Return the first problem of each property of what `start` returns, or the error it raises."""
     try:
         subject = start()
-    except Exception as error:  # the part is a user's: whatever it raises is what is found
-        return [raised("can be called", error)]
+    except Exception as error:  # the part is a user's, and may raise anything
+        return [error_finding("can be called", error)]
 
     def first(problems: Callable[[T], Problems]) -> str | None:
         return next(filter(None, problems(subject)), None)
 
-    return [tried(name, partial(first, problems)) for name, problems in properties.items()]
+    return [try_property(name, partial(first, problems)) for name, problems in properties.items()]
 
 
-def tried(name: str, problem: Callable[[], str | None]) -> Finding:
-    """The finding of a property: the result of `problem`, or the error that it raises."""
+def try_property(name: str, problem: Callable[[], str | None]) -> Finding:
+    """Try a property: its finding has the result of `problem`, or the error that it raises."""
     try:
         return Finding(name, problem())
     except Exception as error:
-        return raised(name, error)
+        return error_finding(name, error)
 
 
-def raised(name: str, error: Exception) -> Finding:
-    """The finding for a part that raises an error."""
+def error_finding(name: str, error: Exception) -> Finding:
+    """Return the finding for a part that raises an error."""
     kind = "" if isinstance(error, UserError) else type(error).__name__
     return Finding(name, ": ".join(filter(None, (kind, first_line(error)))), error)
 
 
 def not_zero(what: str, array: jax.Array) -> str | None:
-    """A sentence if an array is not all zeros; None: it is."""
+    """Return a sentence if an array is not all zeros, else None."""
     if not jnp.isfinite(array).all():
         return f"{what} is not finite"
     largest = float(jnp.abs(array).max(initial=0.0))
@@ -60,7 +60,7 @@ def not_zero(what: str, array: jax.Array) -> str | None:
 
 
 def not_equal(what: str, first: jax.Array, second: jax.Array) -> str | None:
-    """A sentence if two arrays differ by more than rounding; None: they do not."""
+    """Return a sentence if two arrays differ by more than rounding, else None."""
     wide = [jnp.asarray(array, jnp.float32) for array in (first, second)]
     if jnp.allclose(*wide, rtol=1e-4, atol=1e-4):
         return None
@@ -68,7 +68,7 @@ def not_equal(what: str, first: jax.Array, second: jax.Array) -> str | None:
 
 
 def not_alike(what: str, narrow: jax.Array, wide: jax.Array) -> str | None:
-    """A sentence if numbers differ by a tenth from those of a wider dtype; None: they do not.
+    """Return a sentence if numbers differ by a tenth from those of a wider dtype, else None.
 
     The tenth is of the largest number; rounding alone costs a hundredth of it.
     """
@@ -79,13 +79,13 @@ def not_alike(what: str, narrow: jax.Array, wide: jax.Array) -> str | None:
 
 
 def not_finite(what: str, tree: Any) -> str | None:
-    """A sentence if an array has an infinity or NaN; None: all numbers are finite."""
+    """Return a sentence if an array has an infinity or NaN, else None."""
     finite = all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(tree))
     return None if finite else f"{what} is not finite"
 
 
 def cast(tree: Any, dtype: Any) -> Any:
-    """The tree with its floats, but not its integers, in a dtype."""
+    """Convert the floats of a tree, but not its integers, to a dtype."""
 
     def convert(leaf: jax.Array) -> jax.Array:
         return leaf.astype(dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf

@@ -12,13 +12,13 @@ from attnjax.models.sequence_model import SequenceModel
 
 
 def check_model(model: SequenceModel, source: jax.Array, target: jax.Array) -> list[Finding]:
-    """Try on a model what every model of attnjax has.
+    """Check the properties that every model of attnjax has.
 
     - Word by word (`encode`, `start`, `step`) it gives the logits of the parallel call.
     - No logits change with a later word.
     - In bfloat16 the logits are finite.
 
-    The model has its vocabularies filled in; the target are words [B, T].
+    The model has its vocabularies filled in; `target` holds words [B, T].
     """
     return findings(
         partial(_Called, model, source, target),
@@ -43,6 +43,7 @@ class _Called:
 
 
 def _steps(called: _Called) -> Problems:
+    """Compare the logits of one step at a time with those of the parallel call."""
     length = called.words.shape[1]
 
     @jax.jit
@@ -54,14 +55,15 @@ def _steps(called: _Called) -> Problems:
     step: Any = jax.jit(partial(called.model.apply, method="step"))
     constants, cache, state = begin(called.variables, called.source)
     stepped = []
-    for place in range(length):
-        given = called.words[:, place : place + 1], jnp.int32(place)
+    for position in range(length):
+        given = called.words[:, position : position + 1], jnp.int32(position)
         logits, cache, state = step(called.variables, constants, cache, state, *given)
         stepped.append(logits)
     yield not_equal("a logit", jnp.concatenate(stepped, axis=1), called.logits)
 
 
 def _causal(called: _Called) -> Problems:
+    """Compare the logits before the last word with those for another last word."""
     words, last = called.words, called.words.shape[1] - 1
     # another word, neither padding nor the one that is there
     other = words.at[:, last].set(jnp.where(words[:, last] == START, 4, START))
@@ -70,5 +72,6 @@ def _causal(called: _Called) -> Problems:
 
 
 def _half_precision(called: _Called) -> Problems:
+    """Look for logits in bfloat16 that are not finite."""
     narrow, source = cast((called.variables, called.source), jnp.bfloat16)
     yield not_finite("a logit", called.call(narrow, source, called.words))

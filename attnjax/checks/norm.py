@@ -14,7 +14,7 @@ OFFSETS = (1e3, 1e4)
 
 
 def check_norm(norm: Norm) -> list[Finding]:
-    """Try on a norm what every norm of attnjax has.
+    """Check the properties that every norm of attnjax has.
 
     - Of vectors of variance 1 around 1,000 and 10,000 the result in float32 is that in float64.
     - Of vectors of variance 1 around 100 the result in bfloat16 is that in float32.
@@ -34,6 +34,7 @@ def check_norm(norm: Norm) -> list[Finding]:
 
 
 def _offset(called: tuple[Any, Any, jax.Array]) -> Problems:
+    """Compare float32 with float64 for vectors far from 0."""
     call, variables, x = called
     for offset in OFFSETS:
         moved = x + offset
@@ -45,6 +46,7 @@ def _offset(called: tuple[Any, Any, jax.Array]) -> Problems:
 
 
 def _half_precision(called: tuple[Any, Any, jax.Array]) -> Problems:
+    """Compare bfloat16 with float32."""
     call, variables, x = called
     narrow = cast((variables, x + 100), jnp.bfloat16)
     wide = call(*cast(narrow, jnp.float32))

@@ -52,6 +52,6 @@ class ChosenExperiment:
         return load(find(self.experiment)).at(self.setting)
 
     def with_overrides(self, ablation: "Ablation", name: str | None) -> "Experiment":
-        """A variant, or for None the base, with the overrides applied."""
+        """Return a variant, or for None the base, with the overrides applied."""
         chosen = ablation.base if name is None else ablation.variant(name)
         return override(chosen, self.overrides)

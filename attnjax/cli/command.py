@@ -26,7 +26,7 @@ class Parser(argparse.ArgumentParser):
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A program: the function of every command by its word, in the groups that `--help` shows."""
+    """A program: its commands' functions by their words, in the groups that `--help` shows."""
 
     name: str
     description: str
@@ -46,19 +46,19 @@ class Argument(NamedTuple):
 
 
 def positional(shown: str, help: str, **words: Any) -> Argument:
-    """An argument that is typed without a name; the usage has the word `shown` for its value."""
+    """Declare an argument without a name; the usage has the word `shown` for its value."""
     return Argument(True, {"metavar": shown, "help": help, **words})
 
 
 def option(help: str, shown: str | None = None, **words: Any) -> Argument:
-    """An argument that is typed as `--name value`; as `--name` if it is true or false."""
+    """Declare an argument typed as `--name value`, or as `--name` if it is true or false."""
     return Argument(False, {"metavar": shown, "help": help, **words})
 
 
 def count(
     help: str, shown: str = "N", *, most: int = 10_000, least: int = 1, bare: int | None = None
 ) -> Argument:
-    """An option whose value is a whole number from `least` to `most`; without a value `bare`."""
+    """Declare an option, a whole number from `least` to `most`; without a value it is `bare`."""
     words = {} if bare is None else {"nargs": "?", "const": bare}
     return option(help, shown, type=whole_number(most, least=least), **words)
 
@@ -72,12 +72,12 @@ class Overrides:
 
 
 def sentence(call: Callable[..., Any]) -> str:
-    """The help of a command: the first line of its docstring."""
+    """Return the help of a command: the first line of its docstring."""
     return (getdoc(call) or "").partition("\n")[0]
 
 
 def overrides(call: Callable[..., Any]) -> Overrides | None:
-    """The help of a command's overrides; None: the command takes none."""
+    """Return the help of a command's overrides; None if it takes none."""
     return next((kind for _, _, kind, _ in _arguments(call) if isinstance(kind, Overrides)), None)
 
 
@@ -90,7 +90,7 @@ def add_arguments(parser: Parser, call: Callable[..., Any]) -> None:
 
 
 def run(call: Callable[..., int | None], given: Mapping[str, Any]) -> int:
-    """Call a command with a value for each argument, by its name; returns the exit code."""
+    """Call a command with a value for each argument, by name, and return the exit code."""
     values = {}
     for name, hint in _hints(call).items():
         if is_dataclass(hint) and isinstance(hint, type):
@@ -101,7 +101,7 @@ def run(call: Callable[..., int | None], given: Mapping[str, Any]) -> int:
 
 
 def _arguments(call: Callable[..., Any]) -> Iterator[tuple[str, Any, Argument | Overrides, Any]]:
-    """Name, type, annotation and default of each argument; MISSING: it has no default."""
+    """Yield name, type, annotation and default of each argument; MISSING if it has no default."""
     defaults = signature(call).parameters
     for name, hint in _hints(call).items():
         if is_dataclass(hint):
@@ -114,11 +114,12 @@ def _arguments(call: Callable[..., Any]) -> Iterator[tuple[str, Any, Argument | 
 
 
 def _hints(call: Any) -> dict[str, Any]:
+    """Return the annotations of a function or dataclass, with their metadata."""
     return get_type_hints(call, include_extras=True)
 
 
 def _words(hint: Any, argument: Argument, default: Any) -> dict[str, Any]:
-    """An argument in the words of `argparse`."""
+    """Convert an argument to the keywords of `argparse`."""
     kind, *_ = get_args(hint) or [hint]
     many, required = get_origin(hint) is tuple, default is MISSING
     if kind is bool:
@@ -139,7 +140,7 @@ class _Append(argparse.Action):
 
 
 def whole_number(most: int, *, least: int = 1) -> Callable[[str], int]:
-    """A function that reads an option's value: a whole number from `least` to `most`."""
+    """Return a function that parses a whole number from `least` to `most`."""
 
     def read(text: str) -> int:
         number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
@@ -153,7 +154,7 @@ def whole_number(most: int, *, least: int = 1) -> Callable[[str], int]:
 
 
 def local_folder(text: str) -> Path:
-    """Read an option's value: a folder of this machine, not one of a bucket."""
+    """Parse an option's value as a folder of this machine, not one of a bucket."""
     if "://" in text:
         raise argparse.ArgumentTypeError(
             f"wanted a folder that this machine sees, such as a bucket's mount; got {text!r}"

@@ -6,16 +6,18 @@ JAX is imported by what a command calls, so that `attnjax list` and `--help` are
 import argparse
 import errno
 import os
+import re
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
 from attnjax.cli.command import Parser, Program, add_arguments, overrides, run, sentence
 from attnjax.cli.commands import GROUPS
-from attnjax.cli.completion import SHELLS, Completion
 from attnjax.cli.output import open_streams
 from attnjax.cli.requeue import REQUEUE
 from attnjax.errors import Interrupted, UserError, exhausted, first_line, message, one_line, unknown
+from attnjax.runs.catalog import names
 from attnjax.runs.versions import installed
 
 NO_MEMORY = (
@@ -25,7 +27,7 @@ NO_MEMORY = (
 
 NOT_USABLE = (PermissionError, NotADirectoryError, IsADirectoryError)
 NOT_USABLE_NUMBERS = (errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL)
-"""Errors of the system that mean that a path cannot be used; these have no class of their own."""
+"""Errors of the system that make a path unusable, and have no exception class."""
 
 
 class Version(argparse.Action):
@@ -36,13 +38,56 @@ class Version(argparse.Action):
         parser.exit()
 
 
+SHELLS = ("bash", "zsh")
+
+FUNCTION = "_attnjax_experiment_files"
+"""The shell function that lists experiments; by this name shtab's bash quotes its output."""
+
+# a list of words, bash's -W or zsh's (...), is expanded once more: it must hold no file's name
+BASH = """\
+{function}() {{
+  compgen -W "{names}" -- "$1"
+  compgen -f -X '!*.py' -- "$1"
+  compgen -d -- "$1"
+}}"""
+ZSH = """\
+{function}() {{
+  compadd -- {names}
+  _files -g "*.py"
+}}"""
+
+
+class Completion(argparse.Action):
+    """Print the program for a shell. shtab is imported when it is asked for."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, *_: object) -> NoReturn:
+        import shtab
+
+        words = {"function": FUNCTION, "names": " ".join(names())}
+        experiment = {
+            **dict.fromkeys(SHELLS, FUNCTION),
+            "preamble": {"bash": BASH.format(**words), "zsh": ZSH.format(**words)},
+        }
+        (commands,) = (action for action in parser._actions if isinstance(action.choices, dict))
+        for command in commands.choices.values():
+            for action in command._actions:
+                if action.dest == "experiment":
+                    action.complete = experiment
+                elif action.type is Path:
+                    action.complete = shtab.FILE
+        program = shtab.complete(parser, shell=values)
+        # shtab does not quote a command of two words, which is no pattern of zsh
+        print(re.sub(r"(?m)^( +)(\w+ \w+)\) _arg", r"\1'\2') _arg", program))
+        raise SystemExit(0)
+
+
 ATTNJAX = Program(
     name="attnjax", description="Attention, its ablations, and their verdicts.", groups=GROUPS
 )
 
 
 def parser(program: Program = ATTNJAX) -> tuple[Parser, dict[str, Parser]]:
-    """The parser of the whole command line, and that of each command."""
+    """Return the parser of the whole command line, and that of each command."""
     top = Parser(
         prog=program.name, description=program.description, usage=f"{program.name} COMMAND ..."
     )
@@ -83,7 +128,7 @@ def parser(program: Program = ATTNJAX) -> tuple[Parser, dict[str, Parser]]:
 
 
 def main(arguments: Sequence[str] | None = None, program: Program = ATTNJAX) -> int:
-    """Run a command of a program; returns its exit code.
+    """Run a command of a program, and return its exit code.
 
     It is 0, 2 for a user's mistake, 75 for a run that was interrupted and is saved, and 130 for
     Ctrl-C in anything else.
@@ -115,6 +160,7 @@ def main(arguments: Sequence[str] | None = None, program: Program = ATTNJAX) -> 
 
 
 def _main(arguments: list[str], program: Program) -> int:
+    """Parse the arguments and call the command; return its exit code."""
     from attnjax.config.override import split
 
     for word in arguments:
@@ -142,7 +188,7 @@ def _main(arguments: list[str], program: Program) -> int:
 
 
 def _mendable(error: OSError) -> str | None:
-    """The sentence for an error that the user can correct; None: the error is a bug of ours."""
+    """Return the sentence for an error that the user can correct; None for a bug of ours."""
     where = f" of {error.filename}" if error.filename else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"the disk{where} is full; make room and repeat the command"
@@ -155,5 +201,6 @@ def _mendable(error: OSError) -> str | None:
 
 
 def _fail(sentence: str, code: int) -> int:
+    """Print a sentence to standard error, and return the exit code."""
     print(f"attnjax: {one_line(sentence)}", file=sys.stderr)
     return code

@@ -10,7 +10,7 @@ from attnjax.files import write_atomically
 
 
 def check_named(path: Path) -> None:
-    """Refuse a path that cannot be written: a folder, or a file whose folder is not there."""
+    """Raise a UserError if a path cannot be written: a folder, or in no existing folder."""
     if path.is_dir():
         raise UserError(f"{path} is a folder; wanted a file to write")
     if not path.parent.is_dir():
@@ -18,10 +18,10 @@ def check_named(path: Path) -> None:
 
 
 def write_named(path: Path, text: str) -> None:
-    """Write a text in UTF-8: a file as a whole, but into a pipe or a device as it is.
+    """Write a text in UTF-8: a file is replaced as a whole, a pipe or a device is written to.
 
-    Standard output and error by another name, such as /dev/stdout, are written on where they are:
-    a shell may have opened them as a file.
+    Standard output and error by another name, such as /dev/stdout, are written at their current
+    position: a shell may have opened them as a file.
     """
     opened = _opened(path)
     if opened is None and (path.is_file() or not path.exists()):
@@ -37,7 +37,7 @@ def write_named(path: Path, text: str) -> None:
 
 
 def _opened(path: Path) -> int | None:
-    """1 or 2, if a path is a name of standard output or error."""
+    """Return 1 or 2 if a path is a name of standard output or error, else None."""
     for number in (1, 2):
         with suppress(OSError):  # there is no such file, or the descriptor is closed
             if os.path.samestat(path.stat(), os.fstat(number)):

@@ -18,14 +18,14 @@ class _Output(PlainConsole):
 
 
 def open_streams() -> None:
-    """Let standard output and error take whatever is written; no run ends because they do not.
+    """Make standard output and error accept everything, so that no run ends by their errors.
 
-    A letter that an encoding lacks is written as an escape. What is closed becomes the null device.
-    A sentence about the progress that standard error cannot take is left out.
+    A letter that an encoding lacks is written as an escape. A closed stream becomes the null
+    device. What standard error cannot take is dropped.
     """
     if sys.stdout is None:
         sys.stdout = _null(1)
-    elif isinstance(sys.stdout, io.TextIOWrapper):  # a notebook's is none, and takes all letters
+    elif isinstance(sys.stdout, io.TextIOWrapper):  # not in a notebook, whose takes all letters
         sys.stdout.reconfigure(errors="backslashreplace")
     if not isinstance(sys.stderr, _Unheard):
         sys.stderr = cast(TextIO, _Unheard(sys.stderr or _null(2)))
@@ -51,12 +51,12 @@ class _Unheard:
 
 
 def _null(number: int) -> TextIO:
-    """The null device, in place of a closed descriptor."""
+    """Open the null device in place of a closed descriptor."""
     null = os.open(os.devnull, os.O_WRONLY)
     try:
         os.fstat(number)
     except OSError:
-        # the next file that is opened would get the number, and with it what a library prints
+        # else the next file that is opened gets the number, and what a library prints
         os.dup2(null, number)
     return open(null, "w", encoding="utf-8", errors="backslashreplace")
 
@@ -68,7 +68,7 @@ def write_utf8() -> None:
 
 
 def out() -> PlainConsole:
-    """A console as wide as the terminal; output to a file or a program is never cut."""
+    """Return a console as wide as the terminal; output to a file or a program is never cut."""
     return _Output(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000)
 
 
@@ -78,7 +78,7 @@ def say(sentence: str) -> None:
 
 
 def say_answer(line: str) -> None:
-    """Print a line of data: as it is, but on a terminal without control characters."""
+    """Print a line of data as it is; on a terminal, without control characters."""
     print(printable(line) if sys.stdout.isatty() else line)
 
 

@@ -1,4 +1,4 @@
-"""The chips that a training step can be compiled for without having one, and slices of them."""
+"""The chips for which a training step can be compiled without having one, and slices of them."""
 
 import os
 from dataclasses import dataclass, field
@@ -20,12 +20,8 @@ class Chip:
             of that.
         memory: the bytes of its memory.
         bandwidth: the bytes a second between memory and chip.
-        links: the bytes a second that a chip can send to others, over all its links.
+        interconnect: the bytes a second that a chip can send to others, over all its links.
         shapes: the slices of these chips: the numbers of chips in each direction.
-        accelerator: what SkyPilot calls it, without a number.
-        cores: the cores of a chip, where the accelerator's number counts them; else 1.
-        host: the most chips that a host has alone; each host of a larger slice of TPUs has four.
-        runtime: the version of a TPU's machines at Google Cloud.
         target: fields of XLA's description of a GPU; the compiler of TPUs knows its chips.
     """
 
@@ -35,16 +31,12 @@ class Chip:
     float32: float = 1.0  # a TPU multiplies in bfloat16
     memory: float
     bandwidth: float
-    links: float
+    interconnect: float
     shapes: tuple[str, ...]
-    accelerator: str
-    cores: int = 1
-    host: int = 8
-    runtime: str | None = None
     target: dict[str, float | str] = field(default_factory=dict)
 
     def flops(self, precision: Precision) -> float:
-        """The most operations of matrix products a second."""
+        """Return the peak rate of matrix products, in operations a second."""
         return self.teraflops * 1e12 * (self.float32 if precision == "float32" else 1)
 
 
@@ -60,12 +52,8 @@ CHIPS = {
         teraflops=275,
         memory=32 * 2**30,
         bandwidth=1228e9,
-        links=2400e9 / 8,
+        interconnect=2400e9 / 8,
         shapes=DEEP,
-        accelerator="tpu-v4",
-        cores=2,
-        host=4,
-        runtime="tpu-ubuntu2204-base",
     ),
     "v5e": Chip(
         name="TPU v5e",
@@ -73,10 +61,8 @@ CHIPS = {
         teraflops=197,
         memory=16 * 2**30,
         bandwidth=819e9,
-        links=1600e9 / 8,
+        interconnect=1600e9 / 8,
         shapes=FLAT,
-        accelerator="tpu-v5litepod",
-        runtime="v2-alpha-tpuv5-lite",
     ),
     "v5p": Chip(
         name="TPU v5p",
@@ -84,12 +70,8 @@ CHIPS = {
         teraflops=459,
         memory=95 * 2**30,
         bandwidth=2765e9,
-        links=4800e9 / 8,
+        interconnect=4800e9 / 8,
         shapes=DEEP,
-        accelerator="tpu-v5p",
-        cores=2,
-        host=4,
-        runtime="v2-alpha-tpuv5",
     ),
     "v6e": Chip(
         name="TPU v6e",
@@ -97,10 +79,8 @@ CHIPS = {
         teraflops=918,
         memory=32 * 2**30,
         bandwidth=1600e9,
-        links=3200e9 / 8,
+        interconnect=3200e9 / 8,
         shapes=FLAT,
-        accelerator="tpu-v6e",
-        runtime="v2-alpha-tpuv6e",
     ),
     # NVIDIA's data sheets of the SXM boards with 80 GB; NVLink in one direction
     "a100": Chip(
@@ -110,9 +90,8 @@ CHIPS = {
         float32=0.5,  # TensorFloat-32
         memory=80e9,
         bandwidth=2039e9,
-        links=300e9,
+        interconnect=300e9,
         shapes=ONE_MACHINE,
-        accelerator="A100-80GB",
         target={
             "cuda_compute_capability": "{ major: 8 minor: 0 }",
             "core_count": 108,
@@ -130,9 +109,8 @@ CHIPS = {
         float32=0.5,
         memory=80e9,
         bandwidth=3352e9,
-        links=450e9,
+        interconnect=450e9,
         shapes=ONE_MACHINE,
-        accelerator="H100",
         target={
             "cuda_compute_capability": "{ major: 9 minor: 0 }",
             "core_count": 132,
@@ -155,7 +133,7 @@ WITHOUT_A_TPU = {
     # no chip is used, so that another process may use libtpu at the same time
     "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
 }
-"""What libtpu must know where there is no TPU."""
+"""The environment in which libtpu compiles without a TPU."""
 
 COMPILERS = {"tpu": "libtpu", "cuda": "jax_cuda12_plugin"}
 """The package that compiles for a platform."""
@@ -171,7 +149,7 @@ class Topology:
 
     @classmethod
     def named(cls, name: str) -> "Topology":
-        """The slice of a name such as "v5e:2x4" or "h100:8".
+        """Return the slice of a name such as "v5e:2x4" or "h100:8".
 
         Raises:
             UserError: the kind of chip or the shape is unknown.
@@ -187,19 +165,8 @@ class Topology:
             )
         return cls(name, chip, prod(map(int, shape.split("x"))))
 
-    @property
-    def hosts(self) -> int:
-        """The number of hosts."""
-        return 1 if self.count <= self.chip.host else self.count // 4
-
-    @property
-    def accelerator(self) -> str:
-        """What SkyPilot calls it."""
-        between = "-" if self.chip.platform == "tpu" else ":"
-        return f"{self.chip.accelerator}{between}{self.count * self.chip.cores}"
-
     def devices(self) -> list[Any]:
-        """The devices, for which programs can be compiled and not run.
+        """Return the devices, for which programs can be compiled and not run.
 
         Raises:
             UserError: the compiler for these chips is not installed.
@@ -223,7 +190,7 @@ class Topology:
 
 
 def _target_config(chip: Chip) -> str:
-    """XLA's description of a GPU that is not here, in the text form of its protocol buffer."""
+    """Return XLA's description of a GPU, in the text form of its protocol buffer."""
     own = "\n".join(f"  {name}: {value}" for name, value in chip.target.items())
     return f"""\
 gpu_device_info {{

@@ -1,4 +1,4 @@
-"""A compiled program as XLA writes it: computations, instructions, sizes of arrays."""
+"""A compiled program, parsed from XLA's text: computations, instructions, sizes of arrays."""
 
 import re
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ class Array:
 
     @property
     def in_memory(self) -> bool:
-        """Whether the device's memory holds the array; the other spaces are on the chip."""
+        """Whether the array is in the device's memory; the other spaces are on the chip."""
         return not re.search(r"S\([1-9]", self.layout)
 
     @property
@@ -42,9 +42,9 @@ class Array:
         axes = [int(axis) for axis in order.split(",") if axis]
         sizes = [self.shape[axis] for axis in axes] if axes else list(self.shape)
         tile = re.match(r"T\(([\d,]+)\)", rest)
-        for place, side in enumerate(reversed(tile[1].split(",")) if tile and sizes else ()):
-            if place < len(sizes):
-                sizes[place] += -sizes[place] % int(side)
+        for axis, side in enumerate(reversed(tile[1].split(",")) if tile and sizes else ()):
+            if axis < len(sizes):
+                sizes[axis] += -sizes[axis] % int(side)
         bits = 8 if self.dtype == "pred" else int(re.findall(r"\d+", self.dtype)[0])
         return (prod(sizes) * bits + 7) // 8
 
@@ -55,7 +55,7 @@ class Instruction:
 
     Attributes:
         arrays: the result; several if it is a tuple.
-        calls: the computations that it calls, by the part that they play.
+        calls: the computations that it calls, by their roles.
         root: whether it gives the result of its computation.
     """
 
@@ -68,9 +68,9 @@ class Instruction:
     root: bool
     readers: list["Instruction"] = field(default_factory=list)
 
-    def called(self, part: str) -> "Computation":
-        """The first computation that it calls as this part."""
-        return self.calls[part][0]
+    def called(self, role: str) -> "Computation":
+        """Return the first computation that it calls in a role."""
+        return self.calls[role][0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class Computation:
         return sorted(parameters, key=lambda op: int(re.findall(r"parameter\((\d+)\)", op.text)[0]))
 
     def runs(self, times: int = 1) -> Iterator[tuple[Instruction, int]]:
-        """Each instruction that runs by itself, also in what is called, and how often.
+        """Yield each instruction that runs by itself, in called computations too, and how often.
 
         Fusions and the functions of reductions are one instruction. Of branches the longest counts.
         """
@@ -100,7 +100,7 @@ class Computation:
             if op.opcode == "while":
                 yield from op.called("body").runs(times * trips(op))
             elif op.opcode == "conditional":
-                branches = [branch for part in op.calls.values() for branch in part]
+                branches = [branch for several in op.calls.values() for branch in several]
                 longest = max(branches, key=lambda branch: len(branch.instructions))
                 yield from longest.runs(times)
             elif op.opcode == "call":
@@ -112,9 +112,9 @@ class Computation:
 
 
 def trips(loop: Instruction) -> int:
-    """How often a loop runs: what XLA found, or else the number that its condition compares.
+    """Return a loop's number of trips: XLA's figure, or the constant of the loop's condition.
 
-    A loop of JAX counts from 0. Of a loop whose number is not known one trip counts.
+    A loop of JAX counts from 0. A loop of unknown length counts as one trip.
     """
     if known := re.search(r'known_trip_count":\{"n":"(\d+)"', loop.text):
         return int(known[1])
@@ -122,9 +122,9 @@ def trips(loop: Instruction) -> int:
 
 
 def parse(text: str) -> Computation:
-    """The entry of a program, from XLA's text of the program (`compiled.as_text()`).
+    """Parse XLA's text of a program, `compiled.as_text()`; return the entry computation.
 
-    XLA writes what an instruction reads and what it calls before the instruction.
+    XLA writes the operands and called computations of an instruction before the instruction.
     """
     computations: dict[str, Computation] = {}
     entry, current = "", dict[str, Instruction]()
@@ -164,17 +164,17 @@ def _instruction(
 
 
 def _closing(text: str) -> int:
-    """The place of the parenthesis that closes the first letter."""
+    """Return the index of the parenthesis that closes the first letter."""
     depth = 0
-    for place, letter in enumerate(text):
+    for index, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
         if not depth:
-            return place
+            return index
     return len(text)
 
 
 def _integers(computation: Computation) -> Iterator[int]:
-    """The integer constants of a computation, and of its fusions."""
+    """Yield the integer constants of a computation, and of its fusions."""
     for op in computation.instructions.values():
         if op.opcode == "fusion":
             yield from _integers(op.called("calls"))

@@ -1,4 +1,4 @@
-"""Compile a training step for chips that are not here, and say what it will do there."""
+"""Compile a training step for chips that are not here, and read its costs from the program."""
 
 import logging
 import time
@@ -16,8 +16,7 @@ from attnjax.errors import UserError
 from attnjax.evaluation.flops import jaxpr_flops
 from attnjax.rehearsal.chips import Topology
 from attnjax.rehearsal.hlo import parse
-from attnjax.rehearsal.kernels import kernel_bytes
-from attnjax.rehearsal.traffic import Collective, collectives, memory_bytes
+from attnjax.rehearsal.traffic import Collective, collectives, kernel_bytes, memory_bytes
 from attnjax.training.devices import sharding
 from attnjax.training.settings import Precision, Recipe
 from attnjax.training.step import state_shapes, train_step
@@ -25,7 +24,7 @@ from attnjax.training.step import state_shapes, train_step
 
 @dataclass(frozen=True, kw_only=True)
 class Rehearsal:
-    """What a training step does on a chip of a slice; all figures are of one chip.
+    """The costs of a training step on a slice; all figures are of one chip.
 
     Attributes:
         batch: the shapes of the whole batch.
@@ -55,33 +54,33 @@ class Rehearsal:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """The time that arithmetic, memory and links need at least, each by itself."""
+        """Lower bounds in seconds: compute, memory traffic and interconnect, each taken alone."""
         chip = self.on.chip
         return {
-            "arithmetic": self.flops / chip.flops(self.precision),
+            "compute": self.flops / chip.flops(self.precision),
             "memory": self.traffic / chip.bandwidth,
-            "links": sum(self.link_seconds(collective) for collective in self.collectives),
+            "interconnect": sum(map(self.exchange_seconds, self.collectives)),
         }
 
     @property
-    def binds(self) -> str:
-        """What needs the most time, which is the least time of the step."""
+    def bottleneck(self) -> str:
+        """The largest of the lower bounds, which is that of the step."""
         return max(self.seconds, key=lambda side: self.seconds[side])
 
-    def link_seconds(self, exchange: Collective) -> float:
-        """The least time of an exchange, by a ring or tree that uses all links of a chip.
+    def exchange_seconds(self, exchange: Collective) -> float:
+        """Return a lower bound for an exchange, by a ring or tree that uses all links of a chip.
 
         Arrays are divided into a part for each chip; an all-reduce sends each part twice.
         """
         others = (self.on.count - 1) / self.on.count
         sent = exchange.bytes * exchange.times * others
-        return sent * (2 if exchange.kind == "all-reduce" else 1) / self.on.chip.links
+        return sent * (2 if exchange.kind == "all-reduce" else 1) / self.on.chip.interconnect
 
 
 def rehearse(recipe: Recipe, batch: Batch | PackedBatch, on: Topology) -> Rehearsal:
-    """Compile a training step for a slice, and read what it will do there.
+    """Compile a training step for a slice, and read its costs there.
 
-    The model's vocabularies are filled in; the batch has the shapes of the largest.
+    The model has its vocabularies filled in; the batch has the shapes of the largest.
 
     Raises:
         UserError: the compiler is not installed, the chips do not divide the rows, or the step
@@ -115,6 +114,7 @@ def rehearse(recipe: Recipe, batch: Batch | PackedBatch, on: Topology) -> Rehear
 
 
 def _compile(lowered: Any, on: Topology) -> Any:
+    """Compile a program; raise a UserError if it needs more memory than a chip has."""
     try:
         return lowered.compile()
     except RuntimeError as error:
@@ -129,7 +129,7 @@ def _compile(lowered: Any, on: Topology) -> Any:
 
 @contextmanager
 def _logged(log: logging.Logger) -> Iterator[list[logging.LogRecord]]:
-    """What is logged meanwhile, and goes nowhere else."""
+    """Collect the records of a log within the block; they reach no handler."""
     records, level = list[logging.LogRecord](), log.level
 
     def keep(record: logging.LogRecord) -> bool:

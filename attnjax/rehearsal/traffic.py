@@ -1,9 +1,17 @@
-"""Bytes that a compiled program moves: between memory and chip, and between devices."""
+"""Bytes that a compiled program moves: between memory and chip, and between chips.
+
+XLA's text of a program does not describe kernels written in Pallas: those are read from its jaxpr.
+"""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
+from typing import Any
 
+from jax.extend.core import Literal  # pyright: ignore[reportPrivateImportUsage]
+
+from attnjax.evaluation.flops import total
 from attnjax.rehearsal.hlo import Array, Computation, Instruction
 
 NO_TRAFFIC = (
@@ -11,11 +19,11 @@ NO_TRAFFIC = (
     *("tuple", "get-tuple-element", "bitcast", "opt-barrier", "add-dependency", "after-all"),
     *("async-update", "async-done"),
 )
-"""Operations that move nothing, or only name what is there."""
+"""Operations that move nothing, or only name an array."""
 
 NOT_COUNTED = (
     *("AllocateBuffer", "ConcatBitcast", "AssumeGatherIndicesInBound"),  # they move nothing
-    "tpu_custom_call",  # see `attnjax.rehearsal.kernels`
+    "tpu_custom_call",  # see `kernel_bytes`
 )
 """Targets of custom calls whose operands and results do not count."""
 
@@ -38,7 +46,7 @@ Fusions between them name the exchange, too, and hand its arrays on while they c
 class Collective:
     """An exchange between devices, by XLA's name, such as all-reduce.
 
-    A step does it so many times; `bytes` are those of the whole arrays of one, on one device.
+    A step repeats it `times` times; `bytes` are those of its whole arrays, on one device.
     """
 
     kind: str
@@ -47,7 +55,7 @@ class Collective:
 
 
 def memory_bytes(program: Computation) -> int:
-    """Bytes that a step reads from and writes to a device's memory.
+    """Count the bytes that a step reads from and writes to a device's memory.
 
     An instruction, which may be a fusion of many, reads its operands and writes its result once.
     Where it takes a slice or rows of an operand it reads these, and where it updates an array in
@@ -58,21 +66,21 @@ def memory_bytes(program: Computation) -> int:
 
 
 def collectives(program: Computation) -> list[Collective]:
-    """The exchanges of a step, in their order."""
+    """Return the exchanges of a step, in their order."""
     exchanges, fused = [], set[str]()
     for op, times in program.runs():
         exchanges += _collective(op, times)
         inner = op.called("calls").instructions.values() if op.opcode == "fusion" else ()
-        for each in inner:
-            channel = re.findall(r"channel_id=\d+", each.text)
+        for part in inner:
+            channel = re.findall(r"channel_id=\d+", part.text)
             if not channel or not fused.issuperset(channel):
-                exchanges += _collective(each, times)
+                exchanges += _collective(part, times)
             fused.update(channel)
     return exchanges
 
 
 def _collective(op: Instruction, times: int) -> list[Collective]:
-    """The exchange that an instruction is; []: it is none."""
+    """Return the exchange that an instruction is; [] if it is none."""
     kind = op.opcode.removesuffix("-start")
     if kind not in COLLECTIVES:
         return []
@@ -83,14 +91,14 @@ def _collective(op: Instruction, times: int) -> list[Collective]:
 
 
 def _moved(op: Instruction) -> int:
-    """Bytes that an instruction moves when it runs once."""
+    """Count the bytes that an instruction moves when it runs once."""
     if op.opcode in NO_TRAFFIC or op.opcode.endswith("-start"):
         return 0
     if any(target in op.text for target in NOT_COUNTED):
         return 0
     operands = _read_by(op)
     if op.opcode.endswith("-done"):
-        # what a transfer has written is as large as what it has read
+        # a transfer writes as much as it reads
         sources = _read_by(op.operands[0])
         return _size(op.arrays) * any(x.in_memory for x in sources) + _in_memory(op.arrays)
     if op.opcode == "fusion":
@@ -103,6 +111,7 @@ def _moved(op: Instruction) -> int:
 
 
 def _moved_by_fusion(op: Instruction) -> int:
+    """Count the bytes that a fusion reads and writes when it runs once."""
     fused = op.called("calls")
     if ENDS in fused.root.text:
         return 0
@@ -118,7 +127,7 @@ def _moved_by_fusion(op: Instruction) -> int:
 
 
 def _read(source: Instruction, whole: int) -> int:
-    """Bytes that the instructions of a fusion read of a result of `whole` bytes."""
+    """Count the bytes that the instructions of a fusion read of a result of `whole` bytes."""
     total = 0
     for reader in source.readers:
         if reader.opcode == "bitcast":
@@ -137,7 +146,7 @@ def _read(source: Instruction, whole: int) -> int:
 
 
 def _written(result: Instruction, whole: int) -> int:
-    """Bytes that a fusion writes of a result of `whole` bytes."""
+    """Count the bytes that a fusion writes of a result of `whole` bytes."""
     if result.opcode == "parameter" or _is_handed_on(result):
         return 0
     if result.opcode == "bitcast":
@@ -150,20 +159,60 @@ def _written(result: Instruction, whole: int) -> int:
 
 
 def _is_handed_on(op: Instruction) -> bool:
-    """Whether a fusion names an exchange that another has begun."""
+    """Return whether a fusion names an exchange that another has begun."""
     return op.opcode in COLLECTIVES and any(reader.opcode == "tuple" for reader in op.readers)
 
 
 def _read_by(op: Instruction) -> list[Array]:
-    """The arrays that an instruction reads."""
+    """Return the arrays that an instruction reads."""
     return [array for operand in op.operands for array in operand.arrays]
 
 
 def _size(arrays: Sequence[Array]) -> int:
-    """The bytes of arrays, wherever they are."""
+    """Count the bytes of arrays, in any memory."""
     return sum(array.bytes for array in arrays)
 
 
 def _in_memory(arrays: Sequence[Array]) -> int:
-    """The bytes of those arrays that are in the device's memory."""
+    """Count the bytes of the arrays that are in the device's memory."""
     return sum(array.bytes for array in arrays if array.in_memory)
+
+
+LANES = 128
+"""A TPU pads the last axis of an array to a multiple of this."""
+
+
+def kernel_bytes(jaxpr: Any) -> int:
+    """Bound the bytes that Pallas kernels read from and write to a TPU's memory.
+
+    A kernel runs once for every point of its grid, in order, and works on a block of each array. A
+    block is moved when it changes: at every step along the last axis of the grid that its index
+    depends on, and along the axes before that. Blocks that a kernel skips because of a mask count.
+    """
+    return total(jaxpr, _moved_by_kernel)
+
+
+def _moved_by_kernel(equation: Any) -> int | None:
+    """Count the bytes of a kernel; None if the equation is no kernel."""
+    if equation.primitive.name != "pallas_call":
+        return None
+    grid = equation.params["grid_mapping"]
+    return sum(_block_bytes(block, grid.grid) for block in grid.block_mappings)
+
+
+def _block_bytes(block: Any, grid: tuple[int, ...]) -> int:
+    """Count the bytes of an array's blocks that are moved."""
+    aval = block.transformed_block_aval
+    steps = prod(grid[: _last_axis(block.index_map_jaxpr.jaxpr, len(grid)) + 1])
+    *rows, columns = aval.shape
+    return steps * prod(rows) * (columns + -columns % LANES) * aval.dtype.itemsize
+
+
+def _last_axis(index: Any, axes: int) -> int:
+    """Return the last axis of the grid that a block's index depends on; -1 if it is constant."""
+    depends = {variable: axis for axis, variable in enumerate(index.invars[:axes])}
+    for equation in index.eqns:
+        read = [depends.get(x, -1) for x in equation.invars if not isinstance(x, Literal)]
+        depends.update(dict.fromkeys(equation.outvars, max(read, default=-1)))
+    results = [depends.get(x, -1) for x in index.outvars if not isinstance(x, Literal)]
+    return max(results, default=-1)

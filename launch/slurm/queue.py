@@ -1,6 +1,8 @@
-"""Submitted arrays: what SLURM has of them, and what their runs have come to."""
+"""Submitted arrays: their state in SLURM, and the state of their runs."""
 
-from collections.abc import Iterator, Sequence
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
@@ -13,9 +15,7 @@ from attnjax.errors import UserError
 from attnjax.runs import failures
 from attnjax.runs.json_files import write_json
 from attnjax.runs.run_folder import RESULT
-from attnjax.runs.trust import sign, signed
-from launch.plan import LaunchedRun
-from launch.programs import call
+from launch.slurm.plan import LaunchedRun
 
 FOLDER = "slurm"
 """The folder of records and outputs, in an experiment's folder."""
@@ -25,7 +25,7 @@ DONE, ENDED = "done", "ended"
 
 
 def number_of_job(value: str) -> bool:
-    """Return whether a text is the number that SLURM gives a job."""
+    """Return whether a text can be the number of a job of SLURM."""
     return value.isascii() and value.isdecimal() and len(value) < 20
 
 
@@ -39,15 +39,11 @@ class Submission:
     """An array as it was submitted, by its number.
 
     Attributes:
-        words: the arguments of `python -m launch.slurm` that submit it again.
         runs: the folders of each task's runs, below the experiment's folder.
-        signature: the user's, of the words, which name a file that is executed.
     """
 
     job: Annotated[str, Predicate(number_of_job)]
-    words: tuple[str, ...]
     runs: tuple[tuple[Annotated[str, Predicate(path_below)], ...], ...]
-    signature: str = ""
 
     @classmethod
     def read(cls, path: Path) -> "Submission":
@@ -59,14 +55,8 @@ class Submission:
         return read_record(content, cls, path)
 
     def write(self, experiment: Path) -> None:
-        """Sign the record, and keep it in the experiment's folder."""
-        content = asdict(self) | {"signature": sign(*self.words)}
-        write_json(experiment / FOLDER / f"{self.job}.json", content)
-
-    @property
-    def own(self) -> bool:
-        """Whether the user has submitted the array."""
-        return signed(self.signature, *self.words)
+        """Write the record into the experiment's folder."""
+        write_json(experiment / FOLDER / f"{self.job}.json", asdict(self))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,23 +80,22 @@ class TaskState:
 
 
 def submissions(experiment: Path) -> list[Submission]:
-    """The arrays of an experiment, oldest first."""
+    """Return the arrays of an experiment, oldest first."""
     records = [Submission.read(path) for path in (experiment / FOLDER).glob("*.json")]
     if not records:
         raise UserError(f"no runs of {experiment} were submitted to SLURM")
     return sorted(records, key=lambda record: int(record.job))
 
 
-def states(experiment: Path, *, own: bool = False) -> Iterator[TaskState]:
-    """Every run that was submitted, or that the user has submitted, by its latest task."""
+def states(experiment: Path) -> Iterator[TaskState]:
+    """Yield the state of every run that was submitted, by its latest task."""
     tasks = {
         run: f"{record.job}_{number}"
         for record in submissions(experiment)
-        if record.own or not own
         for number, runs in enumerate(record.runs)
         for run in runs
     }
-    queued = _queued()
+    queued = _queued(experiment.resolve().name)
     for run, task in sorted(tasks.items()):
         if task in queued:
             state, reason = queued[task]
@@ -119,7 +108,7 @@ def states(experiment: Path, *, own: bool = False) -> Iterator[TaskState]:
 
 
 def refuse_queued(experiment: Path, jobs: Sequence[LaunchedRun]) -> None:
-    """Refuse runs that are in the queue already."""
+    """Raise a UserError if a run of these jobs is in the queue already."""
     if not list((experiment / FOLDER).glob("*.json")):
         return
     wanted = {str(folder.relative_to(experiment)) for job in jobs for folder in job.folders}
@@ -131,22 +120,61 @@ def refuse_queued(experiment: Path, jobs: Sequence[LaunchedRun]) -> None:
             )
 
 
-def submit(script: str, after: Sequence[str] = ()) -> str:
-    """Give a script to SLURM, to run after other jobs; returns the number of the job."""
+def submit(script: str, environment: Mapping[str, str], after: Sequence[str] = ()) -> str:
+    """Submit a script, to run in an environment and after other jobs; returns the job's number."""
     dependency = [f"--dependency=afterany:{':'.join(after)}"] if after else []
-    return call(["sbatch", "--parsable", *dependency], text=script).strip().partition(";")[0]
+    words = ["sbatch", "--parsable", *dependency]
+    return call(words, text=script, environment=environment).strip().partition(";")[0]
 
 
-def _queued() -> dict[str, tuple[str, str]]:
-    """Our tasks in SLURM's queue: the state of each, and why it waits."""
+def need(program: str) -> None:
+    """Raise a UserError if a program of SLURM is not on this machine."""
+    if shutil.which(program) is None:
+        raise UserError(
+            f"the program {program} is not on this machine: run this on one that submits to SLURM, "
+            "such as a cluster's login node"
+        )
+
+
+def call(
+    words: Sequence[str], *, text: str | None = None, environment: Mapping[str, str] | None = None
+) -> str:
+    """Call a program of SLURM with this standard input, and return its output.
+
+    Raises:
+        UserError: the program is not here, or refuses; the sentence quotes its reason.
+    """
+    need(words[0])
+    done = subprocess.run(
+        words,
+        input=text,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+    )
+    if done.returncode:
+        reason = "; ".join(line.strip() for line in done.stderr.splitlines() if line.strip())
+        raise UserError(f"{words[0]} refuses: {reason or f'exit code {done.returncode}'}")
+    return done.stdout
+
+
+def _queued(name: str) -> dict[str, tuple[str, str]]:
+    """Return the user's tasks of a job name that are in the queue: states, and why they wait.
+
+    Jobs of other names are left out, since a record that somebody else wrote may list any job.
+    """
     tasks = {}
-    for line in call(["squeue", "--me", "--noheader", "--array", "--format=%i|%T|%r"]).splitlines():
-        task, state, reason = line.strip().split("|", 2)
-        tasks[task] = (state.lower(), "" if reason == "None" else reason)
+    words = ["squeue", "--me", "--noheader", "--array", "--format=%i|%T|%r|%j"]
+    for line in call(words).splitlines():
+        task, state, reason, job = line.strip().split("|", 3)
+        if job == name:
+            tasks[task] = (state.lower(), "" if reason == "None" else reason)
     return tasks
 
 
 def _last_line(log: Path) -> str:
+    """Return the last line of a job's output that is not blank; "" if there is none."""
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""The scripts of the jobs: the array of runs, and the report after it."""
+"""The batch scripts: the array of runs, and the report after it."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attnjax.cli.requeue import REQUEUE
 from attnjax.errors import UserError
-from launch.plan import LaunchedRun
+from launch.slurm.plan import LaunchedRun
 from launch.slurm.site import CONTROL, SlurmSite
 
 REPORT_TIME = "00:30:00"
@@ -16,7 +16,7 @@ REPORT_TIME = "00:30:00"
 def run_script(
     site: SlurmSite, name: str, words: Sequence[str], runs: Sequence[LaunchedRun], logs: Path
 ) -> str:
-    """The script of an array: one run a task, with the words that all runs share and its own.
+    """Return the script of an array: a run a task, with the words that all runs share and its own.
 
     `USR1` reaches the processes of a run `site.grace` seconds before its limit. They save and end
     with `REQUEUE`, and the script puts its task into the queue again.
@@ -61,7 +61,7 @@ def run_script(
 
 
 def report_script(site: SlurmSite, name: str, folder: Path, logs: Path) -> str:
-    """The script of the last job: the table and the page of an experiment's finished runs."""
+    """Return the script of the last job, which reports the finished runs of an experiment."""
     options = [
         "--ntasks=1",
         f"--time={REPORT_TIME}",
@@ -84,12 +84,12 @@ def _script(name: str, options: Sequence[str], body: Sequence[str]) -> str:
 
 
 def _plain(folder: Path) -> str:
-    """A folder in a pattern of file names."""
+    """Return a folder as SLURM's patterns of file names have it, in which % is an escape."""
     return str(folder).replace("%", "%%")
 
 
 def _place(site: SlurmSite, partition: str | None) -> Iterator[str]:
-    """The options that say where a job runs, and who pays."""
+    """Yield the options that say where a job runs, and which account it is charged to."""
     if partition:
         yield f"--partition={partition}"
     if site.account:
@@ -97,6 +97,6 @@ def _place(site: SlurmSite, partition: str | None) -> Iterator[str]:
 
 
 def _environment(site: SlurmSite) -> Iterator[str]:
-    """The lines before the command."""
+    """Yield the lines before the command."""
     yield from (f"module load {shlex.quote(module)}" for module in site.modules)
     yield from site.lines

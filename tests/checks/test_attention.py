@@ -238,7 +238,11 @@ class Broken(Score):
     ids=name,
 )
 def test_a_mistake_is_found_by_name(attention, failed):
-    found = {one.property: one.problem for one in check_attention(attention) if one.problem}
+    found = {
+        finding.property: finding.problem
+        for finding in check_attention(attention)
+        if finding.problem
+    }
     assert failed <= found.keys()
 
 

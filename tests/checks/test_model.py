@@ -34,7 +34,11 @@ class Foreseeing(Transformer):
 
 def check(model):
     model = model.with_vocabularies(9, 9)
-    return {one.property: one.problem for one in check_model(model, SOURCE, TARGET) if one.problem}
+    return {
+        finding.property: finding.problem
+        for finding in check_model(model, SOURCE, TARGET)
+        if finding.problem
+    }
 
 
 @pytest.mark.parametrize(

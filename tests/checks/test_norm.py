@@ -51,4 +51,4 @@ class Broken(Norm):
     ids=lambda value: getattr(type(value), "__name__", value),
 )
 def test_a_mistake_is_found_by_name(norm, failed):
-    assert failed in {one.property for one in check_norm(norm) if one.problem}
+    assert failed in {finding.property for finding in check_norm(norm) if finding.problem}

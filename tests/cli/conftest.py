@@ -8,11 +8,11 @@ import pytest
 
 @pytest.fixture(scope="session")
 def run(tiny_runs) -> Path:
-    """A finished run, by greedy search."""
+    """Return a finished run, by greedy search."""
     return tiny_runs / "tiny" / "cosine" / "seed-0"
 
 
 @pytest.fixture
 def damaged(run, tmp_path) -> Path:
-    """A copy of it, to be spoiled."""
+    """Copy the run, to be damaged."""
     return Path(shutil.copytree(run, tmp_path / "tiny" / "cosine" / "seed-0"))

@@ -8,7 +8,7 @@ TINY = str(Path(__file__).parents[1] / "tiny.py")
 
 
 def sentence(capsys, *words: str, code: int = 2) -> str:
-    """What a command says when it fails: one line, no traceback."""
+    """Return the sentence of a command that fails: one line, no traceback."""
     capsys.readouterr()
     assert main(list(words)) == code
     said = capsys.readouterr().err

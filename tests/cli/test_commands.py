@@ -124,7 +124,7 @@ def test_evaluate_on_files(capsys, run, tmp_path, monkeypatch):
 
 
 def predicted(monkeypatch, content: bytes, run: Path, *words: str) -> int:
-    """The exit code of predict with this standard input."""
+    """Return the exit code of predict with this standard input."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
     return main(["predict", str(run), *words])
 

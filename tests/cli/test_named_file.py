@@ -26,7 +26,7 @@ def pipe(tmp_path) -> Path:
 
 
 def written(pipe: Path, call) -> bytes:
-    """What a call writes into a pipe."""
+    """Return what a call writes into a pipe."""
     thread = Thread(target=call)
     thread.start()
     content = pipe.read_bytes()

@@ -14,7 +14,7 @@ TRANSLATION = ("vaswani2017", "--setting", "paper", "--on", "v5e:2x4")
 
 @pytest.fixture
 def here(monkeypatch):
-    """The eight devices of this machine play the chips."""
+    """Let the eight devices of this machine stand for the chips."""
     monkeypatch.setattr(Topology, "devices", lambda _: jax.devices())
     # a test is one process: no platform is to be chosen anew
     changes = {}
@@ -26,7 +26,7 @@ def test_the_step_of_an_experiment(here, capsys):
     assert main(["rehearse", TINY, "--variant", "cosine", "--on", "v5e:2x4"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("v5e:2x4: 8 x TPU v5e, each 197 TFLOP/s in float32")
-    for part in ("arguments", "temporaries", "matrix products", "1 all-reduce", "binds", "fits"):
+    for part in ("arguments", "temporaries", "matrix products", "1 all-reduce", "-bound", "fits"):
         assert part in said
     assert "computes its weights: the score Cosine needs them" in said
     expected = {"jax_platforms": "cpu", "jax_enable_compilation_cache": False}

@@ -10,7 +10,7 @@ from tests.launch.recorder import Recorder
 
 @pytest.fixture
 def recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recorder:
-    """Programs on the path, before those of the machine."""
+    """Put stand-ins on the path, before the programs of the machine."""
     made = Recorder(tmp_path / "recorder")
     monkeypatch.setenv("PATH", f"{made.programs}:{os.environ['PATH']}")
     return made
@@ -18,5 +18,5 @@ def recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recorder:
 
 @pytest.fixture
 def nothing_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A path without programs."""
+    """Set a path without programs."""
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))

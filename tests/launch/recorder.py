@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,8 @@ answers = json.load(open({answers!r}))
 for start, answer in answers:
     if [name, *sys.argv[1:]][: len(start)] == start:
         says = answer.pop(0) if len(answer) > 1 else answer[0]
+        wanted = says.get("environment", {{}})
+        assert wanted.items() <= os.environ.items(), "its environment lacks a variable"
         json.dump(answers, open({answers!r}, "w"))
         sys.stdout.write(says.get("out", ""))
         sys.stderr.write(says.get("error", ""))
@@ -53,13 +55,26 @@ class Recorder:
             program.write_text(content)
             program.chmod(0o755)
 
-    def answer(self, *start: str, out: str | Sequence[str] = "", error: str = "", code: int = 0):
-        """What a program says if its words start so; of several outputs, one a call."""
+    def answer(
+        self,
+        *start: str,
+        out: str | Sequence[str] = "",
+        error: str = "",
+        code: int = 0,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Set what a program says if its words start so; of several outputs, one a call.
+
+        The program fails if a variable of `environment` is not in its own.
+        """
         outputs = [out] if isinstance(out, str) else out
-        says = [{"out": one, "error": error, "code": code} for one in outputs]
-        answers = [one for one in json.loads(self.answers.read_text()) if one[0] != list(start)]
+        says = [
+            {"out": output, "error": error, "code": code, "environment": environment or {}}
+            for output in outputs
+        ]
+        answers = [kept for kept in json.loads(self.answers.read_text()) if kept[0] != list(start)]
         # the longest start is the most exact one
-        answers = sorted([*answers, [list(start), says]], key=lambda one: -len(one[0]))
+        answers = sorted([*answers, [list(start), says]], key=lambda answer: -len(answer[0]))
         self.answers.write_text(json.dumps(answers))
 
     @property

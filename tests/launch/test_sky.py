@@ -1,272 +1,282 @@
-"""`python -m launch.sky`: the job that SkyPilot gets, and what its hosts run."""
+"""The tasks of SkyPilot: what their hosts run, and, in `make test-sky`, SkyPilot's own parser.
 
+SkyPilot is installed into an environment of its own: its versions are not ours.
+"""
+
+import json
 import os
 import shlex
+import shutil
 import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
 
 from attnjax.cli.main import parser
-from attnjax.errors import UserError
+from attnjax.cli.requeue import REQUEUE
+from attnjax.rehearsal import CHIPS, Topology
 from attnjax.training.devices import join
-from launch import sky
-from launch.site import read_site
-from launch.sky import SkySite, job
 
 ROOT = Path(__file__).parents[2]
-TINY = str(ROOT / "tests" / "tiny.py")
-SITES = ("tpu", "sky-gpus", "sky-kubernetes")
-BUCKET = SkySite(runs="gs://bucket/runs", time="01:00:00")
+NAMES = ("sky", "sky-tpu", "sky-kubernetes")
+TEXTS = {name: (ROOT / "launch" / f"{name}.yaml").read_text() for name in NAMES}
+TASKS = {name: yaml.safe_load(text) for name, text in TEXTS.items()}
+
+every_task = pytest.mark.parametrize("name", NAMES)
 
 
-def rendered(site: SkySite = BUCKET, *words: str) -> dict:
-    return job(site, "tiny", [*words], Path("code"))
+@every_task
+def test_the_command_is_shown_in_the_file_and_on_the_page(name):
+    page = (ROOT / "docs" / "launch.md").read_text()
+    command = f"sky jobs launch launch/{name}.yaml --env EXPERIMENT=luong2015"
+    assert command in TEXTS[name]
+    assert command in page
+
+
+def mounts(task: dict) -> dict:
+    """Return what is mounted where, buckets and volumes."""
+    return {**task.get("file_mounts", {}), **task.get("volumes", {})}
+
+
+@every_task
+def test_runs_and_corpora_are_where_the_command_looks_for_them(name):
+    """The runs outlive the machines, so that a job that is started again goes on."""
+    mounted = mounts(TASKS[name])
+    assert mounted.keys() == {"/runs", "/data"}
+    assert TASKS[name]["envs"]["ATTNJAX_DATA"] == "/data"
+    if "file_mounts" in TASKS[name]:
+        # files that grow need a mount that writes them back; corpora are copied once
+        assert mounted["/runs"]["mode"] == "MOUNT_CACHED"
+
+
+@every_task
+def test_a_run_that_is_saved_goes_on_however_often(name):
+    recovery = TASKS[name]["resources"]["job_recovery"]
+    assert recovery["recover_on_exit_codes"] == [REQUEUE]
+
+
+class Host:
+    """A host of a task: its scripts are run by bash, with stand-ins for uv and for Python."""
+
+    def __init__(self, folder: Path, programs: Path) -> None:
+        self.folder, self.programs = folder, programs
+        (folder / ".venv" / "bin").mkdir(parents=True)
+
+    def script(self, task: dict, part: str, **given: str) -> int:
+        """Run `setup` or `run` with no variable but those of SkyPilot, the task and `--env`."""
+        environment = {
+            "PATH": f"{self.programs}:/usr/bin:/bin",
+            "HOME": str(self.folder),
+            "SKYPILOT_NODE_RANK": "1",
+            "SKYPILOT_NUM_NODES": "2",
+            "SKYPILOT_NODE_IPS": "10.0.0.4\n10.0.0.7",
+            **{key: value for key, value in task["envs"].items() if value is not None},
+            **given,
+        }
+        # a variable that nobody sets ends the script
+        words = ["bash", "-u", "-c", task[part]]
+        return subprocess.run(words, cwd=self.folder, env=environment).returncode
 
 
 @pytest.fixture
-def site(tmp_path) -> str:
-    path = tmp_path / "site.toml"
-    path.write_text('runs = "gs://bucket/runs"\nhosts = 2\ntime = "02:00:00"\nprice = 3.5\n')
-    return str(path)
+def host(recorder, tmp_path) -> Host:
+    return Host(tmp_path, recorder.programs)
 
 
-def refused(capsys, *words: str) -> str:
-    capsys.readouterr()
-    assert sky.program(list(words)) == 2
-    message = capsys.readouterr().err
-    assert message.count("\n") == 1, message
-    return message
-
-
-def test_a_dry_run_prints_the_job_and_does_nothing(recorder, tmp_path, capsys, site):
-    recorder.stand_in("sky")
-    words = [TINY, "--runs", str(tmp_path / "runs"), "--site", site, "--dry-run"]
-    assert (
-        sky.program([*words, "--variant", "cosine", "--seeds", "3", "--training.steps", "9"]) == 0
-    )
-    printed = capsys.readouterr()
-    task = yaml.safe_load(printed.out)
-    assert task["num_nodes"] == 2
-    assert task["name"] == "attnjax-tiny"
-    assert printed.err.startswith("1 job x 2 hosts x 2 h = 4 host-hours = 14.00 USD at most")
-    assert not recorder.calls
-    assert not (tmp_path / "runs").exists()
-    (command,) = {line for line in task["run"].splitlines() if "timeout" in line}
-    words = shlex.split(command)
-    assert words[words.index("attnjax") + 1 :] == [
-        *("run", "launched/tiny.py", "--runs", "/runs", "--seeds", "3"),
-        *("--training.steps", "9", "--variant", "cosine"),
-    ]
-
-
-def test_the_code_and_the_job_are_handed_to_skypilot(recorder, tmp_path, site):
-    recorder.stand_in("sky")
-    assert sky.program([TINY, "--runs", str(tmp_path), "--site", site, "--yes"]) == 0
-    folder = tmp_path / "tiny" / "sky"
-    assert [call.words for call in recorder.calls] == [
-        ["sky", "jobs", "launch", "--yes", "--detach-run", str(folder / "job.yaml")]
-    ]
-    task = yaml.safe_load((folder / "job.yaml").read_text())
-    code = Path(task["workdir"])
-    assert (code / "launched" / "tiny.py").read_text() == Path(TINY).read_text()
-    assert (code / "attnjax" / "__main__.py").exists()
-    assert not (code / "launch").exists(), "sites may have secrets"
-
-
-def test_what_skypilot_refuses_is_passed_on(recorder, tmp_path, capsys, site):
-    recorder.stand_in("sky")
-    recorder.answer("sky", code=1)
-    words = [TINY, "--runs", str(tmp_path), "--site", site, "--yes"]
-    assert "sky jobs launch refuses" in refused(capsys, *words)
-
-
-def test_nothing_is_launched_without_consent(recorder, tmp_path, capsys, monkeypatch, site):
-    recorder.stand_in("sky")
-    monkeypatch.setattr("sys.stdin", None)
-    words = [TINY, "--runs", str(tmp_path / "runs"), "--site", site]
-    assert "repeat with --yes" in refused(capsys, *words)
-    assert not recorder.calls
-    assert not (tmp_path / "runs").exists()
-
-
-def test_without_skypilot_it_is_named(nothing_installed, tmp_path, capsys, site):
-    words = [TINY, "--runs", str(tmp_path), "--site", site, "--yes"]
-    assert "the program sky is not on this machine: uv tool install" in refused(capsys, *words)
-
-
-@pytest.mark.parametrize("fits", [True, False])
-def test_chips_are_rehearsed_before_they_are_asked_for(
-    recorder, tmp_path, capsys, monkeypatch, fits
-):
-    recorder.stand_in("sky", "python")
-    recorder.answer("python", code=not fits)
-    monkeypatch.setattr("sys.executable", str(recorder.programs / "python"))
-    path = tmp_path / "site.toml"
-    path.write_text('runs = "gs://bucket"\nchips = "v5e:4x4"\nprice = 4.8\ntime = "10:00:00"')
-    words = [TINY, "--runs", str(tmp_path), "--site", str(path), "--yes", "--training.steps", "9"]
-    assert sky.program([*words, "--variant", "cosine", "--variant", "scaled"]) == (0 if fits else 2)
-    *rehearsals, last = (call.words for call in recorder.calls)
-    common = ["python", "-m", "attnjax", "rehearse", TINY, "--training.steps", "9", "--on"]
-    expected = [[*common, "v5e:4x4", "--variant", name] for name in ("cosine", "scaled")]
-    printed = capsys.readouterr()
-    if fits:
-        assert rehearsals == expected
-        assert last[:3] == ["sky", "jobs", "launch"]
-        assert "1 job x 4 hosts x 10 h = 40 host-hours = 192.00 USD" in printed.out
-    else:
-        assert last == expected[0]
-        assert "the training step cannot run on v5e:4x4" in printed.err
-        recorder.answer("python", code=1)
-        assert sky.program([*words, "--no-rehearsal"]) == 0
-
-
-HOST = """\
+ATTNJAX = """\
 #!/bin/bash
-env > {folder}/environment
-printf '%s\\n' "$@" > {folder}/words
-{body}
+env -0 > environment
+printf '%s\\n' "$@" > words
+exit {code}
 """
 
 
-@pytest.fixture
-def host(tmp_path):
-    """Runs a job's script as a host of SkyPilot does, where attnjax is a few lines of bash."""
-
-    def run(task: dict, rank: int, body: str) -> tuple[int, dict[str, str]]:
-        code = tmp_path / "code"
-        program = code / ".venv" / "bin" / "python"
-        program.parent.mkdir(parents=True, exist_ok=True)
-        program.write_text(HOST.format(folder=tmp_path, body=body))
-        program.chmod(0o755)
-        (code / "changes.patch").write_text("commit 1")
-        environment = {
-            **os.environ,
-            **task["envs"],
-            "SKYPILOT_NODE_RANK": str(rank),
-            "SKYPILOT_NUM_NODES": "2",
-            "SKYPILOT_NODE_IPS": "10.0.0.4\n10.0.0.7",
-        }
-        script = task["run"].replace("/runs", f"{tmp_path}/runs")
-        done = subprocess.run(["bash", "-c", script], cwd=code, env=environment)
-        lines = (tmp_path / "environment").read_text().splitlines()
-        return done.returncode, dict(line.split("=", 1) for line in lines if "=" in line)
-
-    return run
+def called(host: Host, task: dict, code: int = 0, **given: str) -> tuple[dict, list[str]]:
+    """Run a task's command where attnjax is a few lines of bash: its environment, its arguments."""
+    program = host.folder / ".venv" / "bin" / "python"
+    program.write_text(ATTNJAX.format(code=code))
+    program.chmod(0o755)
+    assert host.script(task, "run", **given) == code
+    variables = (host.folder / "environment").read_text().rstrip("\0").split("\0")
+    environment = dict(variable.split("=", 1) for variable in variables)
+    return environment, (host.folder / "words").read_text().splitlines()
 
 
-@pytest.mark.parametrize("code, first, other", [(0, 0, 0), (75, 75, 0), (2, 2, 1), (137, 137, 1)])
-def test_the_first_host_alone_asks_to_go_on(host, code, first, other):
-    """SkyPilot starts a job again if any of its hosts ends with 75."""
-    assert host(rendered(), 0, f"exit {code}")[0] == first
-    assert host(rendered(), 1, f"exit {code}")[0] == other
+@every_task
+def test_attnjax_knows_the_command(name, host):
+    arguments = "--variant general --seeds 3 --training.steps 9"
+    _, words = called(host, TASKS[name], EXPERIMENT="my own.py", ARGUMENTS=arguments)
+    assert words == ["-m", "attnjax", "run", "my own.py", "--runs", "/runs", *arguments.split()]
+    given, changed = parser()[0].parse_known_args(words[2:])
+    assert (given.command, given.experiment, given.runs) == ("run", "my own.py", Path("/runs"))
+    assert (given.variant, given.seeds, changed) == (("general",), 3, ["--training.steps", "9"])
+    _, words = called(host, TASKS[name], EXPERIMENT="luong2015")
+    assert words[-2:] == ["--runs", "/runs"]
 
 
-def test_at_the_limit_the_run_saves_and_the_job_is_not_started_again(host, tmp_path):
-    site = SkySite(runs="gs://bucket/runs", time="00:00:01")
-    body = f"trap 'touch {tmp_path}/saved; exit 75' TERM\nwhile true; do sleep 0.1; done"
-    code, _ = host(rendered(site), 0, body)
-    assert code == 124
-    assert (tmp_path / "saved").exists()
+@every_task
+@pytest.mark.parametrize("code", [2, REQUEUE])
+def test_a_job_ends_with_the_exit_code_of_the_command(name, host, code):
+    called(host, TASKS[name], code, EXPERIMENT="luong2015")
 
 
-def test_the_hosts_find_each_other_and_the_record_is_kept(host, tmp_path):
-    for rank in (0, 1):
-        _, environment = host(rendered(), rank, "")
-        assert join._given(environment) == ("10.0.0.4:8476", 2, rank)
-        assert environment["ATTNJAX_DATA"] == "/data"
-    assert (tmp_path / "runs" / "tiny" / "changes.patch").read_text() == "commit 1"
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("name", ["sky", "sky-kubernetes"])
+def test_the_hosts_find_each_other(name, rank, host):
+    environment, _ = called(host, TASKS[name], EXPERIMENT="luong2015", SKYPILOT_NODE_RANK=str(rank))
+    assert join._given(environment) == ("10.0.0.4:8476", 2, rank)
 
 
 def test_the_hosts_of_a_slice_are_left_to_jax(host):
-    _, environment = host(rendered(SkySite(runs="gs://bucket", chips="v5e:4x4")), 1, "")
+    environment, _ = called(host, TASKS["sky-tpu"], EXPERIMENT="luong2015")
     assert join.COUNT not in environment
-    assert environment["JAX_PLATFORMS"] == "tpu"
+    assert TASKS["sky-tpu"].get("num_nodes", 1) == 1
 
 
-def test_the_words_arrive_as_they_were_given(host, tmp_path):
-    words = ["it's.py", "--note", "a b\n$c", "--runs", "x"]
-    host(rendered(BUCKET, *words), 0, "")
-    assert (tmp_path / "words").read_text() == "\n".join(["-m", "attnjax", "run", *words, ""])
+@every_task
+def test_the_checkout_is_installed_for_the_chips_and_trains_on_nothing_else(name, host, recorder):
+    recorder.stand_in("uv")
+    assert host.script(TASKS[name], "setup") == 0
+    venv, install = (shlex.join(call.words) for call in recorder.calls)
+    assert venv == "uv venv --clear --python 3.12 .venv"
+    platform = TASKS[name]["envs"]["JAX_PLATFORMS"]
+    assert install == (
+        f"uv pip install --python .venv/bin/python --constraints constraints.txt '.[{platform}]'"
+    )
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert platform in project["optional-dependencies"]
+    assert TASKS[name]["workdir"] == "."
 
 
-def test_the_program_knows_the_command_that_it_renders():
-    run = rendered(BUCKET, "tiny.py", "--runs", "/runs", "--variant", "a", "--seeds", "3")["run"]
-    words = shlex.split(next(line for line in run.splitlines() if "timeout" in line))
-    given = parser()[0].parse_args(words[words.index("attnjax") + 1 :])
-    assert (given.command, given.variant, given.seeds) == ("run", ("a",), 3)
+def test_a_setup_that_fails_ends_the_job(host, recorder):
+    recorder.stand_in("uv")
+    recorder.answer("uv", "venv", code=1)
+    assert host.script(TASKS["sky"], "setup") == 1
 
 
-@pytest.mark.parametrize(
-    "fields, platform, package",
-    [
-        ({}, "cpu", "."),
-        ({"resources": {"accelerators": "L4:4"}}, "cuda", "'.[cuda]'"),
-        ({"resources": {"accelerators": "tpu-v5-lite-podslice:4"}}, "tpu", "'.[tpu]'"),
-        ({"chips": "h100:8"}, "cuda", "'.[cuda]'"),
-        ({"chips": "v6e:2x4"}, "tpu", "'.[tpu]'"),
-    ],
-)
-def test_jax_is_installed_for_the_chips_and_trains_on_nothing_else(fields, platform, package):
-    task = rendered(SkySite(runs="gs://bucket", **fields))
-    assert task["envs"]["JAX_PLATFORMS"] == platform
-    assert task["setup"].endswith(f"--constraints constraints.txt {package}\n")
+def test_the_slice_that_is_rehearsed_is_the_one_that_is_asked_for():
+    (line,) = (line for line in TEXTS["sky-tpu"].splitlines() if "--on" in line)
+    slice_ = Topology.named(line.partition("--on ")[2].split()[0])
+    assert slice_.chip is CHIPS["v5e"]
+    assert TASKS["sky-tpu"]["resources"]["accelerators"] == f"tpu-v5litepod-{slice_.count}"
 
 
-def test_runs_and_corpora_are_in_a_bucket_or_on_a_volume():
-    bucket = rendered(SkySite(runs="gs://bucket/runs", data="gs://bucket/data"))
-    assert bucket["file_mounts"] == {
-        "/runs": {"source": "gs://bucket/runs", "mode": "MOUNT_CACHED"},
-        "/data": "gs://bucket/data",
+ENVIRONMENT = ROOT / ".venv" / "skypilot"
+VERSION = "0.14.1"
+PARSE = """\
+import json, sys
+import sky, yaml
+given = [tuple(word.split("=", 1)) for word in sys.argv[2:]]
+task = sky.Task.from_yaml_config(yaml.safe_load(open(sys.argv[1])), env_overrides=given)
+task.expand_and_validate_workdir()
+(resources,) = task.resources
+print(json.dumps({
+    "hosts": task.num_nodes,
+    "accelerators": resources.accelerators,
+    "arguments": resources.accelerator_args,
+    "spot": resources.use_spot,
+    "recovery": resources.job_recovery,
+    "buckets": {path: store.mode.value for path, store in task.storage_mounts.items()},
+    "files": task.file_mounts,
+    "volumes": task.volumes,
+    "workdir": task.workdir,
+    "envs": task.envs,
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def skypilot() -> Path:
+    """Install SkyPilot, unless it is here; return the Python that has it."""
+    python = ENVIRONMENT / "bin" / "python"
+    uv = [sys.executable, "-m", "uv"]
+    if not python.exists() or subprocess.run([python, "-c", "import sky"]).returncode:
+        for words in (
+            ["venv", "--clear", "--python", sys.executable, str(ENVIRONMENT)],
+            ["pip", "install", "--python", str(python), f"skypilot=={VERSION}"],
+        ):
+            done = subprocess.run([*uv, *words], capture_output=True, text=True)
+            if done.returncode:
+                pytest.skip(f"SkyPilot cannot be installed: {done.stderr.strip()[-300:]}")
+    return python
+
+
+def parsed(python: Path, path: Path, *given: str) -> subprocess.CompletedProcess[str]:
+    """Let SkyPilot read a task, with the variables of `--env`, in the checkout."""
+    words = [python, "-c", PARSE, path, *given]
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+
+
+@pytest.mark.long
+def test_skypilot_reads_every_task(skypilot):
+    read = []
+    for name in NAMES:
+        done = parsed(skypilot, ROOT / "launch" / f"{name}.yaml", "EXPERIMENT=luong2015")
+        assert done.returncode == 0, done.stderr
+        (line,) = (line for line in done.stdout.splitlines() if line.startswith("{"))
+        read.append(json.loads(line))
+    for task in read:
+        assert task["recovery"]["recover_on_exit_codes"] == [REQUEUE]
+        assert task["envs"]["EXPERIMENT"] == "luong2015"
+        assert Path(task["workdir"]) == ROOT
+    gpus, tpu, kubernetes = read
+    assert (gpus["hosts"], gpus["accelerators"], gpus["spot"]) == (2, {"L4": 4}, True)
+    assert tpu["accelerators"] == {"tpu-v5litepod-8": 1}
+    assert tpu["arguments"] == {
+        "runtime_version": "v2-alpha-tpuv5-lite",
+        "gcp_queued_resource": True,
     }
-    volume = rendered(SkySite(runs="results", data="corpora"))
-    assert volume["volumes"] == {"/runs": "results", "/data": "corpora"}
-    assert "file_mounts" not in volume
+    for task in (gpus, tpu):
+        assert task["buckets"] == {"/runs": "MOUNT_CACHED"}
+        assert task["files"] == {"/data": "gs://my-bucket/corpora"}
+    assert kubernetes["accelerators"] == {"H100": 8}
+    assert kubernetes["volumes"] == {"/runs": "attnjax-runs", "/data": "attnjax-data"}
 
 
-@pytest.mark.parametrize("name", SITES)
-def test_the_examples_are_sites(name):
-    assert read_site(ROOT / "launch" / "sites" / f"{name}.toml", SkySite).runs
+@pytest.mark.long
+def test_skypilot_asks_for_the_experiment(skypilot):
+    done = parsed(skypilot, ROOT / "launch" / "sky.yaml")
+    assert done.returncode
+    assert "EXPERIMENT" in done.stderr
 
 
-@pytest.mark.parametrize(
-    "fields, message",
-    [
-        ({"chips": "v5e:3x3"}, "unknown topology 'v5e:3x3'"),
-        ({"chips": "v5e:4x4", "hosts": 2}, "hosts: v5e:4x4 has its own number of hosts"),
-        ({"chips": "h100:8", "resources": {"accelerators": "H100"}}, "leave one of the two out"),
-        ({"time": "1h"}, "time: wanted HH:MM:SS"),
-    ],
-)
-def test_a_site_that_cannot_be_had_is_refused(fields, message):
-    with pytest.raises(UserError, match=message):
-        SkySite(runs="gs://bucket", **fields)
+@pytest.mark.long
+def test_a_word_that_skypilot_does_not_know_is_refused(skypilot, tmp_path):
+    path = tmp_path / "job.yaml"
+    path.write_text("resources: {job_recovery: {recover_on_exit_codes: [300]}}\nrun: echo\n")
+    done = parsed(skypilot, path)
+    assert done.returncode
+    assert "recover_on_exit_codes" in done.stderr
 
 
-def test_a_mistake_is_one_sentence(tmp_path, capsys, site):
-    assert "--site FILE is missing" in refused(capsys, TINY, "--dry-run")
-    words = [TINY, "--site", site, "--dry-run"]
-    assert "did you mean scaled?" in refused(capsys, *words, "--variant", "scald")
-    assert "did you mean --yes?" in refused(capsys, *words, "--yess")
-
-
-def test_a_job_whose_data_stay_here_is_warned_of(tmp_path, capsys, site):
-    text = Path(TINY).read_text()
-    text = text.replace("import Copy", "import Copy\nfrom attnjax.data import ParallelText")
-    task = "Copy(symbols=6, longest=4, train=48, valid=8, test=8)"
-    for folder, data, reason in (
-        ("pairs", "", "the site has no `data`: it looks for task.folder 'pairs'"),
-        ("pairs", 'data = "gs://bucket/data"', ""),
-        ("/here/pairs", 'data = "gs://bucket/data"', "an absolute path is of this machine"),
-    ):
-        experiment = tmp_path / "pairs.py"
-        experiment.write_text(text.replace(task, f'ParallelText(folder="{folder}")'))
-        wanted = tmp_path / "wanted.toml"
-        wanted.write_text(f"{data}\n{Path(site).read_text()}")
-        assert sky.program([str(experiment), "--site", str(wanted), "--dry-run"]) == 0
-        error = capsys.readouterr().err
-        assert reason in error
-        assert ("warning: the job takes no data along" in error) == bool(reason)
-    assert sky.program([TINY, "--site", site, "--dry-run"]) == 0
-    assert "warning" not in capsys.readouterr().err
+@pytest.mark.long
+def test_the_checkout_is_all_that_a_host_needs(tmp_path):
+    """The scripts install attnjax and call it, here as on one host without GPUs."""
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    files = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for file in filter(None, files.split("\0")):
+        if (ROOT / file).is_file():
+            (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / file, tmp_path / file)
+    # uv and a Python, which a host gets from SkyPilot and uv
+    places = (Path(sys.executable).parent, Path(sys.base_prefix) / "bin", os.environ["PATH"])
+    environment = {
+        **{key: value for key, value in os.environ.items() if key != "VIRTUAL_ENV"},
+        "PATH": ":".join(map(str, places)),
+        "SKYPILOT_NODE_RANK": "0",
+        "SKYPILOT_NUM_NODES": "1",
+        "SKYPILOT_NODE_IPS": "127.0.0.1",
+        "JAX_PLATFORMS": "cpu",
+        "EXPERIMENT": "tests/tiny.py",
+        "ARGUMENTS": "--dry-run",
+    }
+    task = TASKS["sky"]
+    setup = task["setup"].replace("'.[cuda]'", ".")
+    for script in (setup, task["run"].replace("/runs", str(tmp_path / "kept"))):
+        words = ["bash", "-c", script]
+        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert "4 of 4 runs are to be trained" in done.stdout

@@ -14,27 +14,6 @@ def test_a_slice_by_its_name(name, count):
 
 
 @pytest.mark.parametrize(
-    "name, accelerator, hosts",
-    [
-        ("v4:2x2x1", "tpu-v4-8", 1),
-        ("v4:2x2x4", "tpu-v4-32", 4),
-        ("v5e:1x1", "tpu-v5litepod-1", 1),
-        ("v5e:2x4", "tpu-v5litepod-8", 1),
-        ("v5e:4x4", "tpu-v5litepod-16", 4),
-        ("v5p:2x2x2", "tpu-v5p-16", 2),
-        ("v6e:16x16", "tpu-v6e-256", 64),
-        ("a100:4", "A100-80GB:4", 1),
-        ("h100:8", "H100:8", 1),
-    ],
-)
-def test_a_slice_as_clouds_call_it(name, accelerator, hosts):
-    """https://cloud.google.com/tpu/docs: of v4 and v5p the number counts cores."""
-    chips = Topology.named(name)
-    assert (chips.accelerator, chips.hosts) == (accelerator, hosts)
-    assert (chips.chip.runtime is None) == (chips.chip.platform == "cuda")
-
-
-@pytest.mark.parametrize(
     "name, sentence",
     [
         ("h10:8", "unknown chip 'h10'; did you mean h100"),

@@ -60,7 +60,7 @@ def test_the_text_of_a_tpu():
     program = parse(TPU)
     start, done = program.instructions["start"], program.instructions["done"]
     assert program.name == "main"
-    assert [one.opcode for one in program.instructions.values()][:3] == [
+    assert [op.opcode for op in program.instructions.values()][:3] == [
         "parameter",
         "constant",
         "copy-start",
@@ -72,7 +72,7 @@ def test_the_text_of_a_tpu():
     assert program.root.name == "z"
     body = program.instructions["loop"].called("body")
     assert [operand.name for operand in body.root.operands] == ["i", "y"]
-    assert {one.name: times for one, times in program.runs()}["y"] == 7
+    assert {op.name: times for op, times in program.runs()}["y"] == 7
 
 
 def test_a_loop_of_jax_runs_as_often_as_it_says():
@@ -80,6 +80,6 @@ def test_a_loop_of_jax_runs_as_often_as_it_says():
         return jax.lax.scan(lambda carry, _: (jnp.sin(carry @ carry), None), x, None, length=13)[0]
 
     program = parse(jax.jit(looped).lower(jnp.ones((4, 4))).compile().as_text())
-    loops = [one for one in program.instructions.values() if one.opcode == "while"]
+    loops = [op for op in program.instructions.values() if op.opcode == "while"]
     assert [trips(loop) for loop in loops] == [13]
     assert 13 in {times for _, times in program.runs()}

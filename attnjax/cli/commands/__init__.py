@@ -1,7 +1,6 @@
 """The commands, a function and a file each. Each imports what it needs when it is called."""
 
 from attnjax.cli.commands import (
-    bench,
     check,
     checkpoints,
     compare,
@@ -44,6 +43,6 @@ GROUPS = {
         "record": record.record,
         "results": results.results,
     },
-    "look deeper": {"replay": replay.replay, "rehearse": rehearse.rehearse, "bench": bench.bench},
+    "look deeper": {"replay": replay.replay, "rehearse": rehearse.rehearse},
 }
-"""The commands by what one does with them, the first week's first."""
+"""The commands by their use, those of the first week first."""

@@ -17,7 +17,7 @@ def check(experiment: Annotated[str, positional("FILE", "an experiment file")]) 
     The exit code is 1 if a part lacks a property.
     """
     keep_compiled()
-    from attnjax.cli.check import check_file
+    from attnjax.checks.experiment_file import check_file
     from attnjax.experiment import load
 
     loaded = load(find(experiment))
@@ -50,7 +50,7 @@ def check(experiment: Annotated[str, positional("FILE", "an experiment file")]) 
 
 
 def _where(error: Exception | None, path: Path) -> str:
-    """The line of the experiment file where an error arose; "": there is none."""
+    """Return the line of the experiment file where an error arose; "" if there is none."""
     frames = traceback.extract_tb(error.__traceback__) if error else []
     lines = [frame.lineno for frame in frames if frame.filename == str(path)]
     return f"{path}, line {lines[-1]}: " if lines else ""

@@ -38,7 +38,7 @@ def inspect_data(
 
 
 def _lengths(corpus: "Corpus") -> Table:
-    """The lengths of every split, END counted."""
+    """Return a table of the lengths in every split, END included."""
     import numpy as np
 
     figures = ("examples", "symbols", "median", "95 %", "longest", "mean")
@@ -52,7 +52,7 @@ def _lengths(corpus: "Corpus") -> Table:
 
 
 def _padding(examples: "Examples", batching: "Batching") -> Table:
-    """The batches of an epoch, as they are, bucketed and packed."""
+    """Return a table of an epoch's batches: as configured, bucketed and packed."""
     from attnjax.data import Batching, Packed
 
     size, longest = batching.max_tokens, int(examples.lengths.max())
@@ -74,7 +74,7 @@ def _padding(examples: "Examples", batching: "Batching") -> Table:
 
 
 def _row(batch: "Batch | PackedBatch", row: int, vocabularies: "Vocabularies") -> Table:
-    """A row of a batch, place by place; the padding behind it in one line."""
+    """Return a table of a batch's row, a line a position; the padding after it in one line."""
     from attnjax.data.special_tokens import PAD
     from attnjax.data.vocabularies import SIDES
 
@@ -92,8 +92,8 @@ def _row(batch: "Batch | PackedBatch", row: int, vocabularies: "Vocabularies") -
         columns += [(name, pieces), ("id", numbers)]
         if (sentences := getattr(batch, f"{name}_sentence", None)) is not None:
             columns.append(("sentence", [*map(str, sentences[row][: len(pieces)])]))
-    drawn = plain_table(["place", *(title for title, _ in columns)])
-    places = zip_longest(*(cells for _, cells in columns), fillvalue="")
-    for place, cells in enumerate(places):
-        drawn.add_row(str(place), *map(Text, cells))
+    drawn = plain_table(["position", *(title for title, _ in columns)])
+    positions = zip_longest(*(cells for _, cells in columns), fillvalue="")
+    for position, cells in enumerate(positions):
+        drawn.add_row(str(position), *map(Text, cells))
     return drawn

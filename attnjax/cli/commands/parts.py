@@ -39,7 +39,7 @@ def parts(
     if not options:
         out().print(f"{path} is a value: {describe(hint)}; now {shown(now)}", highlight=False)
         return
-    chosen = [type(each) for each in now] if several else [type(now)]
+    chosen = [type(part) for part in now] if several else [type(now)]
     for name, kind in options.items():
         held = "  now" if kind in chosen or (kind is None and now is None) else ""
         out().print(Text.assemble((name, "bold"), f"  {first_line(kind)}{held}"))
@@ -48,7 +48,7 @@ def parts(
 
 
 def _below(kind: type | None) -> list[str]:
-    """The equations of a part, and its fields with their defaults."""
+    """Return the equations of a part, and its fields with their defaults."""
     from attnjax.config.parts import first_line
     from attnjax.config.walk import defaults, field_names
 
@@ -68,7 +68,7 @@ def _below(kind: type | None) -> list[str]:
 
 
 def _equations(docstring: str) -> list[str]:
-    """The indented lines between the first paragraph and the sections of a docstring."""
+    """Return the indented lines between the first paragraph and the sections of a docstring."""
     text = inspect.cleandoc(docstring).partition("\n\n")[2]
     before = re.split(r"^(?:Args|Attributes|Raises|Source):", text, maxsplit=1, flags=re.MULTILINE)
     return [line.strip() for line in before[0].split("\n") if line.startswith("    ")]

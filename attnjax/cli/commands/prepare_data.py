@@ -42,7 +42,7 @@ def prepare_data(
 def _tasks(
     first: str, *others: str, setting: str | None, overrides: tuple[Override, ...]
 ) -> "list[TextTask]":
-    """Each corpus of files that the words name, once."""
+    """Return each corpus of files that the words name, once."""
     from attnjax.data.text_task import TextTask
 
     if others or not (first.isidentifier() or first.endswith(".py")):
@@ -66,7 +66,7 @@ class _Named:
 
 
 def _task(*words: str) -> "TextTask":
-    """The corpus of files, or of a name in tensorflow-datasets."""
+    """Return the corpus of files, or of a name in tensorflow-datasets."""
     from attnjax.data import ParallelText, TabSeparated, Translation
 
     first, *others = (Path(word.removesuffix(".gz")) for word in words)
@@ -85,7 +85,7 @@ def _task(*words: str) -> "TextTask":
 
 
 def _table(manifest: "PreparedManifest") -> Table:
-    """Counts of each split, and how many examples have a longer side of so many symbols."""
+    """Return a table of each split's counts, and a histogram of the longer side's length."""
     bins = max(len(split.lengths) for split in manifest.splits)
     used = [n for n in range(bins) if any(sum(s.lengths[n : n + 1]) for s in manifest.splits)]
     limits = [f"to {2**number:,}" for number in used]

@@ -40,7 +40,7 @@ def rehearse(
     from attnjax.rehearsal import Topology, rehearse
     from attnjax.sweeps.costs import batch_of_text, largest_batch
 
-    # nothing is computed: no chip of this machine is needed, nor waited for
+    # nothing is computed: no chip of this machine is needed or waited for
     jax.config.update("jax_platforms", "cpu")
     # JAX cannot read such a program from its cache again, and would warn that it cannot
     jax.config.update("jax_enable_compilation_cache", False)
@@ -67,14 +67,14 @@ def rehearse(
 
 
 def lines(rehearsal: "Rehearsal") -> Iterator[RenderableType]:
-    """A line about the chips and the batch, a table for one chip, and the verdict."""
+    """Yield a line about the chips and the batch, a table for one chip, and the verdict."""
     chip, precision = rehearsal.on.chip, rehearsal.precision
     peak = chip.flops(precision) / 1e12
     yield Text(
         f"{rehearsal.on.name}: {rehearsal.on.count} x {chip.name}, "
         f"each {peak:.0f} TFLOP/s in {precision}, "
         f"{chip.bandwidth / 1e9:,.0f} GB/s to {_bytes(chip.memory)}, "
-        f"{chip.links / 1e9:.0f} GB/s to other chips"
+        f"{chip.interconnect / 1e9:.0f} GB/s to other chips"
     )
     rows = rehearsal.batch.target.shape[0]
     sides = " and ".join(
@@ -87,26 +87,27 @@ def lines(rehearsal: "Rehearsal") -> Iterator[RenderableType]:
     drawn = plain_table(["a step on one chip"], ["", ""])
     drawn.add_row("arguments", _bytes(rehearsal.arguments), "")
     drawn.add_row("temporaries", _bytes(rehearsal.temporaries), "")
-    drawn.add_row("matrix products", products, times["arithmetic"])
+    drawn.add_row("matrix products", products, times["compute"])
     drawn.add_row("memory traffic", _bytes(rehearsal.traffic), times["memory"])
     for kind in dict.fromkeys(collective.kind for collective in rehearsal.collectives):
         alike = [collective for collective in rehearsal.collectives if collective.kind == kind]
         number = sum(collective.times for collective in alike)
         size = sum(collective.times * collective.bytes for collective in alike)
-        seconds = sum(rehearsal.link_seconds(collective) for collective in alike)
+        seconds = sum(map(rehearsal.exchange_seconds, alike))
         drawn.add_row(f"{number} {kind}", _bytes(size), f"{1e3 * seconds:.2f} ms")
     yield drawn
     needed = rehearsal.arguments + rehearsal.temporaries
     fits = "fits" if rehearsal.fits else "does not fit"
     yield Text(f"memory: {_bytes(needed)} of {_bytes(chip.memory)}: {fits}")
-    least, arithmetic = rehearsal.seconds[rehearsal.binds], rehearsal.seconds["arithmetic"]
-    ratio = f", {least / arithmetic:.2f} times the arithmetic's" if arithmetic else ""
-    yield Text(f"roofline: at least {1e3 * least:.2f} ms a step{ratio}; {rehearsal.binds} binds")
+    bound = rehearsal.bottleneck
+    least, compute = rehearsal.seconds[bound], rehearsal.seconds["compute"]
+    ratio = f", {least / compute:.2f} times the compute time" if compute else ""
+    yield Text(f"roofline: at least {1e3 * least:.2f} ms a step{ratio}; {bound}-bound")
     for sentence in rehearsal.kernels:
         yield Text(f"kernels: {sentence}")
     yield Text(f"compiled in {rehearsal.compile_seconds:.0f} s")
 
 
 def _bytes(number: float) -> str:
-    """A number of bytes in MiB or GiB."""
+    """Format a number of bytes in MiB or GiB."""
     return f"{number / 2**30:.2f} GiB" if number >= 2**30 else f"{number / 2**20:.1f} MiB"

@@ -28,15 +28,15 @@ def show(chosen: ChosenExperiment, *, variant: Variant = None) -> None:
         return
     if ablation.settings:
         out().print(f"settings: {', '.join(ablation.settings)}")
-    each = "1 seed" if ablation.seeds == 1 else f"{ablation.seeds} seeds"
-    out().print(f"variants: {', '.join(ablation.variants)}; {each} each")
+    seeds = "1 seed" if ablation.seeds == 1 else f"{ablation.seeds} seeds"
+    out().print(f"variants: {', '.join(ablation.variants)}; {seeds} each")
     if ablation.tune:
         by = f"chosen by the mean validation loss of {len(ablation.tuning_seeds)} seeds"
         out().print(f"tunes each variant first: {shown(ablation.tune)}; {by}")
 
 
 def describe(experiment: "Experiment") -> Iterator[RenderableType]:
-    """The lines of the output; parameters and costs are left out if the data are not here."""
+    """Yield the lines of the output; without the data, parameters and costs are left out."""
     from attnjax.attention.attention import Attention
     from attnjax.data.loaded import Corpora
     from attnjax.data.vocabularies import SIDES

@@ -90,12 +90,12 @@ _MUNGE = ("socket", "key-file", "pid-file", "log-file", "seed-file")
 
 
 def installed() -> bool:
-    """Whether the programs of a cluster are on this machine."""
+    """Return whether the programs of a cluster are on this machine."""
     return all(_path(program) for program in PROGRAMS)
 
 
 def said(*words: str) -> str:
-    """What a command prints; "" if it fails."""
+    """Return the output of a command; "" if it fails."""
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     return done.stdout.strip() if done.returncode == 0 else ""
 
@@ -153,6 +153,6 @@ def spare_ports(number: int) -> list[int]:
     """Ports that nobody uses."""
     with ExitStack() as bound:
         sockets = [bound.enter_context(socket.socket()) for _ in range(number)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+        for bound in sockets:
+            bound.bind(("127.0.0.1", 0))
+        return [bound.getsockname()[1] for bound in sockets]

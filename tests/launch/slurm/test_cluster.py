@@ -33,18 +33,19 @@ time = "00:20:00"
 hosts = 2
 # slurmd 22.05 may crash when several runs start at the same moment
 at_once = 1
-lines = [
-    "export JAX_PLATFORMS=cpu XLA_FLAGS=--xla_force_host_platform_device_count=1",
-    # the names of our nodes are no names of machines
-    "export JAX_COORDINATOR_ADDRESS=localhost:$((61440 + SLURM_JOB_ID % 4096))",
-]
+# the names of our nodes are no names of machines
+lines = ["export JAX_COORDINATOR_ADDRESS=localhost:$((61440 + SLURM_JOB_ID % 4096))"]
+
+[env]
+JAX_PLATFORMS = "cpu"
+XLA_FLAGS = "--xla_force_host_platform_device_count=1"
 """
 MINUTES = 8
 
 
 @pytest.fixture(scope="module")
 def slurm_runs(tmp_path_factory) -> Iterator[Path]:
-    """A folder for runs, with a cluster that is up."""
+    """Start a cluster; yield a folder for runs."""
     folder = tmp_path_factory.mktemp("slurm")
     (folder / "site.toml").write_text(SITE)
     with cluster(folder / "cluster"):
@@ -92,7 +93,7 @@ def no_run_is_left() -> bool:
 
 
 def uninterrupted(runs: Path) -> None:
-    """The same runs here, in two processes without SLURM."""
+    """Make the same runs here, in two processes without SLURM."""
     command = [sys.executable, "-m", "attnjax", "run", TINY, "--runs", str(runs), *OVERRIDES]
     command += ["--together", "1"]
     environment = {
@@ -124,7 +125,7 @@ def metrics(run: Path) -> object:
 def test_runs_that_are_ended_come_to_the_result_of_runs_that_are_not(slurm_runs, capsys):
     assert submit(slurm_runs) == 0
     experiment = slurm_runs / "tiny"
-    tasks = {one.run: one.task for one in queue.states(experiment)}
+    tasks = {run.run: run.task for run in queue.states(experiment)}
     assert list(tasks) == sorted(RUNS)
 
     # the time limit is near: the processes get USR1, save, and ask to be queued again
@@ -135,7 +136,7 @@ def test_runs_that_are_ended_come_to_the_result_of_runs_that_are_not(slurm_runs,
     said("scontrol", "requeue", tasks[RUNS[3]])
     until(no_run_is_left, "all runs end")
 
-    assert {one.run: one.state for one in queue.states(experiment)} == dict.fromkeys(RUNS, "done")
+    assert {run.run: run.state for run in queue.states(experiment)} == dict.fromkeys(RUNS, "done")
     for run in (RUNS[0], RUNS[3]):
         log = (experiment / queue.FOLDER / f"{tasks[run]}.txt").read_text()
         assert "interrupted" in log, "it was ended in the middle of its training"

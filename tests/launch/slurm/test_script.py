@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import characters, lists, text
 
 from attnjax.errors import UserError
-from launch.plan import LaunchedRun
+from launch.slurm.plan import LaunchedRun
 from launch.slurm.script import report_script, run_script
 from launch.slurm.site import SlurmSite
 

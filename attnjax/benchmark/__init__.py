@@ -1,1 +1,0 @@
-"""Timed workloads, and programs of other engines to compare them with."""

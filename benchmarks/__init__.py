@@ -1,0 +1,1 @@
+"""Timings of workloads, beside PyTorch and CTranslate2: `python -m benchmarks` in a checkout."""

@@ -1,0 +1,105 @@
+"""Causal attention, forward and backward, 8 heads of 64, one sequence: softmax, windows, linear."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+
+from attnjax.attention.fused.dispatch import fused
+from attnjax.attention.linear import LinearAttention
+from attnjax.attention.mask import Causal, Window
+from attnjax.nn.product import rounded_products
+from benchmarks.workload import Prepared, Workload
+
+HEADS, WIDTH = 8, 64
+LENGTHS = (512, 2_048, 8_192)
+WINDOWED = 8_192
+"""The length of the sequence in which windows are compared."""
+SIZES = (512, 1_024, 2_048)
+"""Of windows: the number of keys that a query sees, its own included. The kernel's tiles have 512
+keys: a smaller window costs as much as one of 512."""
+
+
+def prepare(
+    length: int,
+    rows: int = 1,
+    heads: int = HEADS,
+    dtype: str = "float32",
+    window: int | None = None,
+) -> Prepared:
+    """Prepare causal softmax attention by the fused kernel, to the last `window` keys or to all."""
+    mask = Causal() if window is None else Causal() & Window(window - 1, 0)
+    attend = partial(fused, mask=mask, scale=WIDTH**-0.5)
+    call = gradients(attend, length, rows, heads, dtype)
+    return Prepared(call=call, flops=rows * flops(length, window, heads))
+
+
+def prepare_rounded(length: int) -> Prepared:
+    """Prepare the same with operands rounded to bfloat16, on a CPU that multiplies them faster."""
+    exact = prepare(length)
+
+    def call() -> Any:
+        with rounded_products():
+            return exact.call()
+
+    return Prepared(call=call, flops=exact.flops)
+
+
+def prepare_linear(length: int) -> Prepared:
+    """Prepare causal linear attention with elu + 1, in chunks; its FLOPs are not counted."""
+    attend: Any = partial(LinearAttention().apply, {}, mask=Causal(), deterministic=True)
+    return Prepared(call=gradients(attend, length))
+
+
+def gradients(
+    attend: Callable[..., jax.Array],
+    length: int,
+    rows: int = 1,
+    heads: int = HEADS,
+    dtype: str = "float32",
+) -> Callable[[], Any]:
+    """Return a function that computes the gradients of queries, keys and values of a length."""
+    keys = jax.random.split(jax.random.key(0), 3)
+    given = [jax.random.normal(key, (rows, heads, length, WIDTH), dtype) for key in keys]
+
+    def total(query: jax.Array, key: jax.Array, value: jax.Array) -> jax.Array:
+        return attend(query, key, value).sum()
+
+    return partial(jax.jit(jax.grad(total, (0, 1, 2))), *given)
+
+
+def flops(length: int, window: int | None = None, heads: int = HEADS) -> int:
+    """Count the FLOPs of two products forward and five backward, over the allowed pairs."""
+    window = length if window is None else window
+    pairs = window * (window + 1) // 2 + (length - window) * window
+    return 7 * 2 * heads * WIDTH * pairs
+
+
+def _of_each_length(
+    prefix: str, prepare_length: Callable[[int], Prepared], dtype: str
+) -> tuple[Workload, ...]:
+    """Return a workload for each length; `dtype` is that of our operands and the peer's arrays."""
+    return tuple(
+        Workload(
+            name=f"{prefix}-{length}",
+            prepare=partial(prepare_length, length),
+            peer=("torch_attention.py", str(length), "1", str(HEADS), "cpu", dtype),
+            operands=dtype,
+        )
+        for length in LENGTHS
+    )
+
+
+WORKLOADS = _of_each_length("attention", prepare, "float32")
+
+ROUNDED = _of_each_length("rounded-attention", prepare_rounded, "bfloat16")
+
+WINDOWS = tuple(
+    Workload(name=f"window-{size}", prepare=partial(prepare, WINDOWED, window=size))
+    for size in SIZES
+)
+
+LINEAR = tuple(
+    Workload(name=f"linear-{length}", prepare=partial(prepare_linear, length)) for length in LENGTHS
+)
