@@ -14,7 +14,6 @@ from attnjax.cli.commands import (
     prepare_data,
     record,
     rehearse,
-    replay,
     report,
     results,
     run,
@@ -44,6 +43,6 @@ GROUPS = {
         "record": record.record,
         "results": results.results,
     },
-    "look deeper": {"replay": replay.replay, "rehearse": rehearse.rehearse, "bench": bench.bench},
+    "look deeper": {"rehearse": rehearse.rehearse, "bench": bench.bench},
 }
 """The commands by what one does with them, the first week's first."""
