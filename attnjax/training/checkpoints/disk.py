@@ -2,26 +2,12 @@
 
 import errno
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 
 from attnjax.errors import MachineError, UserError, message
-
-SPARE = 2**24  # bytes that a disk must have free beside what is to be saved
-
-
-def check_space(folder: Path, size: int) -> None:
-    """Refuse to save `size` bytes on a nearly full disk: Orbax's threads would print tracebacks."""
-    free, wanted = shutil.disk_usage(folder).free, size + SPARE
-    if free < wanted:
-        raise MachineError(
-            f"the disk of {folder} has {free / 1e6:.1f} MB free; a checkpoint of {size / 1e6:.1f} "
-            f"MB wants {wanted / 1e6:.1f} MB: what was saved before is whole; make room and repeat "
-            "the command to go on from there"
-        )
 
 
 @contextmanager

@@ -55,11 +55,6 @@ class Snapshot:
         params, rest = jax.tree.map(np.array, (state.params, rest))
         return cls(step=int(state.step), params=params or NOTHING, rest=rest, progress=progress)
 
-    @property
-    def size(self) -> int:
-        """The number of bytes of all arrays."""
-        return sum(leaf.nbytes for leaf in jax.tree.leaves((self.params, self.rest)))
-
 
 def blank(like: State) -> Snapshot:
     """Zeros, for Orbax to read a snapshot of these shapes."""
