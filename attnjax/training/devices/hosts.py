@@ -5,8 +5,6 @@ Only the first process reads and writes files: runs, checkpoints, logs.
 
 import atexit
 import json
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -19,58 +17,32 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from attnjax.errors import Interrupted, MachineError, UserError, exhausted, first_line
+from attnjax.errors import Interrupted, MachineError, UserError, first_line
 from attnjax.training.devices.join import end_process, join
-from attnjax.training.devices.last_words import replaced_by
 
-# how long a process that has failed waits for the others to notice, or to fail as it did
-SECONDS_TO_FAIL = 20
-
-# what is said when another process was killed
-GONE = "another process has ended, or cannot be reached any more"
-GOES_ON = "the same command goes on from what is saved"
-
-FAILED = "failed"  # the coordinator's key for the sentence of a process that has failed
+SECONDS_TO_FAIL = 20  # the longest wait for the others to fail as this process did
 
 _meetings, _messages = numbers(), numbers()
 
 
 @contextmanager
 def joined() -> Iterator[None]:
-    """`join` for the time of a command; when it fails in one process it ends in all of them."""
+    """Join the other processes for the time of a command.
+
+    A process that fails ends without them: they may be waiting for it in a step, where JAX ends
+    them.
+    """
     join()
     _check_platform()
-    if count() == 1:
-        yield
-        return
-    with replaced_by(f"{GONE}; {GOES_ON}"), _failing_with_the_others():
-        yield
-
-
-@contextmanager
-def _failing_with_the_others() -> Iterator[None]:
-    ended = threading.Event()
-    watch = threading.Thread(target=_end_with_the_others, args=(ended,), daemon=True)
-    watch.start()
     try:
-        try:
-            yield
-        except jax.errors.JaxRuntimeError as error:
-            if exhausted(error):
-                raise
-            raise gone(error) from error
-        finally:
-            ended.set()
-            watch.join()
+        yield
     except Interrupted:  # is no failure: all processes have agreed on it
         raise
     except BaseException as error:
-        with suppress(jax.errors.JaxRuntimeError):  # another one has failed, too, or is gone
-            _client().key_value_set(FAILED, f"process {index()} failed: {error}")
-            _client().wait_at_barrier(FAILED, SECONDS_TO_FAIL * 1000)
-        # JAX's own end would wait for the others, and abort when they do not come
-        code = 2 if isinstance(error, UserError | MemoryError | OSError) else 1
-        atexit.register(end_process, code)
+        if count() > 1:
+            # JAX's own end would wait for the others, for minutes
+            code = 2 if isinstance(error, UserError | MemoryError | OSError) else 1
+            atexit.register(end_process, code)
         raise
 
 
@@ -90,21 +62,11 @@ def _check_platform() -> None:
 
 
 def gone(error: Exception) -> MachineError:
-    """The sentence for an error that this process alone has met in what all compute together."""
-    if exhausted(error) or not isinstance(error, jax.errors.JaxRuntimeError):
-        return MachineError(f"only this process has failed: {first_line(error)}")
-    return MachineError(f"{GONE} ({first_line(error)}); {GOES_ON}")
-
-
-def _end_with_the_others(ended: threading.Event) -> None:
-    """End this process when another one has failed; it may be waiting for that one in a step."""
-    while not ended.wait(1):
-        with suppress(jax.errors.JaxRuntimeError):  # there is no such key as yet
-            sentence = _client().key_value_try_get(FAILED)
-            print(f"attnjax: {sentence}", file=sys.stderr, flush=True)
-            with suppress(jax.errors.JaxRuntimeError):
-                _client().wait_at_barrier(FAILED, SECONDS_TO_FAIL * 1000)
-            end_process(2)
+    """Return the error to raise for one that not all processes have met."""
+    return MachineError(
+        f"{first_line(error)}: the other processes have not met this error, or have ended; the "
+        "same command goes on from what is saved"
+    )
 
 
 def count() -> int:
