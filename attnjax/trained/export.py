@@ -31,7 +31,6 @@ from attnjax.runs.module_copies import MODULES, read_modules, write_modules
 from attnjax.runs.result import read_result, result_params
 from attnjax.runs.run_folder import VOCABULARY
 from attnjax.trained.imports import ARRAYS, read_arrays, write_imported
-from attnjax.trained.single_file import unpacked
 from attnjax.trained.trained_run import check_params, read_experiment
 from attnjax.training.checkpoints.checkpoint import average, latest_step
 
@@ -87,17 +86,12 @@ def write_record(folder: Path, step: int) -> None:
 def import_export(source: Path, runs: Path) -> Path:
     """Make a run's folder, below `runs`, of an export; returns the run's folder.
 
-    Nothing of the export is executed. The run is finished, and has no metrics. `source` is the
-    folder that `export` wrote, or the file that an earlier version wrote.
+    Nothing of the export is executed. The run is finished, and has no metrics.
 
     Raises:
         UserError: the export is missing, damaged, none of attnjax or of another model, or the run
             is there already.
     """
-    if source.is_file():
-        with unpacked(source) as (folder, step):
-            write_record(folder, step)
-            return import_export(folder, runs)
     record, manifest = _whole_record(source), read(source)
     vocabularies = load_vocabularies(source / VOCABULARY, manifest.vocabulary)
     params = _params(source / ARRAYS)
