@@ -70,22 +70,22 @@ def gone(error: Exception) -> MachineError:
 
 
 def count() -> int:
-    """The number of processes."""
+    """Return the number of processes."""
     return jax.process_count() if jax.distributed.is_initialized() else 1
 
 
 def index() -> int:
-    """The number of this process, from 0."""
+    """Return the number of this process, from 0."""
     return jax.process_index() if jax.distributed.is_initialized() else 0
 
 
 def is_first() -> bool:
-    """Whether this process is the one that reads and writes files."""
+    """Return whether this process is the one that reads and writes files."""
     return index() == 0
 
 
 def begin_to_agree(value: int) -> Callable[[], int]:
-    """A function that gives all processes the greatest value: the number of a signal, a flag.
+    """Start an all-reduce of the greatest value; return a function that waits for the result.
 
     The devices compare the values meanwhile: who calls it a training step later does not wait.
     """
@@ -101,17 +101,17 @@ def begin_to_agree(value: int) -> Callable[[], int]:
 
 @cache
 def _greatest() -> tuple[Mesh, Callable[[jax.Array], jax.Array]]:
-    """A device of each process, and the compiled maximum over them."""
+    """Return a mesh of one device a process, and the compiled maximum over it."""
     devices = np.asarray([jax.local_devices(number)[0] for number in range(count())])
     mesh = Mesh(devices, ("processes",), axis_types=(AxisType.Auto,))
     return mesh, jax.jit(jnp.max, out_shardings=NamedSharding(mesh, PartitionSpec()))
 
 
-def say(value: Any = None) -> Any:
-    """What the first process says, a value of JSON, in all processes: they wait, for hours even."""
+def broadcast_json(value: Any = None) -> Any:
+    """Send a JSON value from process 0 to all processes. They wait without a time limit."""
     if count() == 1:
         return value
-    key = f"said/{next(_messages)}"
+    key = f"json/{next(_messages)}"
     if is_first():
         _client().key_value_set(key, json.dumps(value))
         return value
@@ -121,7 +121,7 @@ def say(value: Any = None) -> Any:
 
 
 def all_failed() -> bool:
-    """Whether every process is here, each after an error in what they were doing together."""
+    """Return whether every process comes here, after an error in a shared computation."""
     try:
         if count() > 1:
             _client().wait_at_barrier(f"failed/{next(_meetings)}", SECONDS_TO_FAIL * 1000)
@@ -131,7 +131,7 @@ def all_failed() -> bool:
 
 
 def broadcast(tree: Any) -> Any:
-    """The first process's arrays, bit for bit, in all processes; the others give the shapes."""
+    """Send process 0's arrays to all processes, bit for bit; the others give the shapes."""
     return tree if count() == 1 else jax.tree.map(_broadcast, tree)
 
 
