@@ -31,7 +31,7 @@ EVALUATE, REPORT, RUN = "evaluate", "report", "run"
 
 
 def seen(folder: Path) -> dict[str, bytes | str]:
-    """Everything in a folder: files with their contents, links with their targets."""
+    """Return everything in a folder: files with their contents, links with their targets."""
     return {
         str(path): str(path.readlink()) if path.is_symlink() else path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -105,7 +105,7 @@ def half_a_character(run: Path) -> None:
 
 
 def vocabulary(run: Path) -> None:
-    """Numbers in the place of pieces, with a digest that fits."""
+    """Put numbers in the place of pieces, with a digest that fits."""
     path = run / "vocabulary" / "vocabulary.json"
     pieces = tuple(range(10))
     digest = CharacterVocabulary(pieces).digest  # type: ignore[arg-type]

@@ -29,7 +29,7 @@ TIED = "cls.predictions.decoder"
 
 @pytest.fixture
 def layout(tmp_path):
-    """The folder of the golden BERT in the public layout."""
+    """Return the folder of the golden BERT in the public layout."""
     folder = tmp_path / "tiny-bert"
     folder.mkdir()
     (folder / "config.json").write_text(str(GOLDEN["config"]))

@@ -27,7 +27,7 @@ SETTINGS: dict[str, Any] = {"average": 2}
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A small disk of its own."""
+    """Yield a small disk of its own."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", str(folder)]

@@ -33,7 +33,7 @@ SPOILED = 4
 
 
 def magic() -> float:
-    """A number that is that batch's alone, of the batches of the first epochs."""
+    """Return a number that is that batch's alone, of the batches of the first epochs."""
     numbers = [weighed(PLAN.batch(step, 0).source) for step in range(4 * PER_EPOCH)]
     assert numbers.count(numbers[SPOILED - 1]) == 1
     return float(numbers[SPOILED - 1])

@@ -38,7 +38,7 @@ def writable(folder: Path) -> Iterator[None]:
 
 
 def _named(error: Exception, folder: Path) -> str | None:
-    """What the system says of a file below a folder; None: it says nothing, or names no file."""
+    """Return the system's message about a file below a folder; None: it names no such file."""
     # a library may have made the folder again, after it was gone
     if not isinstance(error, OSError) or error.filename is None:
         return None
@@ -46,7 +46,7 @@ def _named(error: Exception, folder: Path) -> str | None:
 
 
 def _trouble(folder: Path) -> str | None:
-    """What the system says when a file is written into a folder; None: it is written."""
+    """Write a file into a folder as a test; return the system's error message, or None."""
     try:
         with TemporaryFile(dir=folder) as file:
             file.write(bytes(2**12))
