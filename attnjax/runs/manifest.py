@@ -185,9 +185,10 @@ def _changed_beside(manifest: Manifest, beside: Path | None) -> list[str]:
     """Return the imported modules that are not in a folder as they were; None: no folder."""
     if beside is None:
         return [*manifest.modules]
-    return changed_imports(
-        manifest.imported, {file: source_digest(beside / file) for file in manifest.imported}
-    )
+    paths = {file: beside / file for file in manifest.imported}
+    # a record may name what is no file, and could be read for ever
+    now = {file: source_digest(path) if path.is_file() else "" for file, path in paths.items()}
+    return changed_imports(manifest.imported, now)
 
 
 def warn_of_text(folder: Path, manifest: Manifest) -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from hashlib import sha256
 from inspect import unwrap
 from pathlib import Path
@@ -349,6 +350,8 @@ def test_a_shipped_text_is_run_and_no_module_that_comes_with_it(handed_over):
     )
     with pytest.raises(UserError, match=r"evil\.py was changed .*; add --trust"):
         load_copy(handed_over, manifest, trust=False)
+    endless = replace(manifest, imported={"/dev/zero": DIGEST}, modules={})
+    assert load_copy(handed_over, endless, trust=False).imported == {}
 
 
 @pytest.mark.long
