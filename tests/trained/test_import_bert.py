@@ -253,5 +253,5 @@ def test_the_name_of_a_folder_is_never_executed(layout, tmp_path, monkeypatch, n
 def test_a_program_in_the_folder_is_never_executed(layout, tmp_path, capsys):
     (layout / "tiny-bert.py").write_text("raise SystemExit('executed')")
     import_bert(layout, tmp_path / "runs")
-    assert main(["report", str(tmp_path / "runs")]) == 0
+    assert main(["report", str(tmp_path / "runs"), "--trust"]) == 0
     assert capsys.readouterr().err == ""
