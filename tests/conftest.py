@@ -18,8 +18,6 @@ if os.environ["JAX_PLATFORMS"] == "cpu":  # a third of the time; `make test-all`
 os.environ.setdefault(
     "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "compilations")
 )
-# The key that runs are signed with is the tests' own.
-os.environ["XDG_DATA_HOME"] = str(Path(__file__).parents[1] / ".pytest_cache" / "data")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")  # a fifth of a second run
 
 import gc

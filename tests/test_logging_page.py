@@ -79,9 +79,6 @@ def test_a_number_that_is_not_finite_is_null_in_the_file_and_itself_to_watchers(
     assert losses == [1.5, None, None]
     assert str(seen) == "[1.5, nan, inf]"
     assert str([row["loss"] for row in read(tmp_path)]) == "[1.5, nan, nan]"
-    # what an earlier version wrote goes on in the same file
-    (tmp_path / metrics_log.FILE).write_text("\n".join(lines).replace("null", "NaN"))
-    assert str([row["loss"] for row in read(tmp_path)]) == "[1.5, nan, nan]"
 
 
 def test_an_error_of_a_watcher_ends_no_training(tmp_path, capsys):

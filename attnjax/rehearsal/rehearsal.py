@@ -86,7 +86,7 @@ def rehearse(recipe: Recipe, batch: Batch | PackedBatch, on: Topology) -> Rehear
         UserError: the compiler is not installed, the chips do not divide the rows, or the step
             needs more memory than a chip has.
     """
-    devices = sharding.together(on.devices(), recipe.training.parallel, seeds=False)
+    devices = sharding.devices_of(on.devices(), recipe.training.parallel, seeds=False)
     state = state_shapes(recipe, batch)
     step: Any = devices.compile(partial(train_step, recipe=recipe), donate=True)
     arguments = devices.shapes(state, batch)

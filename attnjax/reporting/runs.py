@@ -6,11 +6,8 @@ import sys
 import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
-
-import numpy as np
 
 from attnjax.config.constraints import check_fields, check_value, shown
 from attnjax.config.serialize import from_json, parse_json
@@ -20,7 +17,6 @@ from attnjax.errors import UserError
 from attnjax.evaluation.attention_record import LayerWeights, SentenceAttention
 from attnjax.evaluation.measures.base import Picture
 from attnjax.files import plain_file
-from attnjax.models.sown_attention import HEAD
 from attnjax.reporting.summary import Row
 from attnjax.training.log.metrics_log import read
 
@@ -82,10 +78,7 @@ def attention(run: Path) -> tuple[SentenceAttention, ...]:
         return ()
     try:
         kept = from_json(parse_json(plain_file(path).read_text(encoding="utf-8")))
-        return tuple(
-            _checked(_converted(number, item) if isinstance(item, Picture) else _renamed(item))
-            for number, item in enumerate(kept)
-        )
+        return tuple(_checked(item) for item in kept)
     except (ValueError, TypeError) as error:
         raise UserError(f"{path} is damaged: {error}") from error
 
@@ -98,21 +91,6 @@ def _checked(item: Any) -> SentenceAttention:
     if not item.layers or any(min(layer.shape) < 1 for layer in item.layers):
         raise UserError("a sentence has no weights")
     return item
-
-
-def _converted(number: int, old: Picture) -> SentenceAttention:
-    """A picture of an earlier version of attnjax: the mean over the heads of one attention."""
-    name, weights = "the last attention to the source, mean over its heads", np.asarray(old.weights)
-    layer = LayerWeights.of(name, "target", "source", weights[None])
-    return SentenceAttention(
-        number=number, source=old.source, target=old.target, gold=old.gold, layers=(layer,)
-    )
-
-
-def _renamed(sentence: SentenceAttention) -> SentenceAttention:
-    """Return the attention with its names of now: an earlier version's ended in HEAD."""
-    layers = (replace(layer, name=layer.name.removesuffix(HEAD)) for layer in sentence.layers)
-    return replace(sentence, layers=tuple(layers))
 
 
 def head_picture(sentence: SentenceAttention, layer: LayerWeights, head: int) -> Picture:

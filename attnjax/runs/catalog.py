@@ -30,12 +30,12 @@ class CatalogEntry(NamedTuple):
 
 
 def names() -> list[str]:
-    """The names of the shipped experiments, sorted."""
+    """Return the names of the shipped experiments, sorted."""
     return sorted(path.stem for path in shipped_folder().glob("*.py"))
 
 
 def catalog() -> list[CatalogEntry]:
-    """The shipped experiments, sorted by name. Their files are parsed but not executed."""
+    """List the shipped experiments by name. Their files are parsed but not executed."""
     entries = []
     reruns = json.loads((shipped_folder() / RERUNS).read_text(encoding="utf-8"))
     for path in sorted(shipped_folder().glob("*.py")):
@@ -47,7 +47,7 @@ def catalog() -> list[CatalogEntry]:
 
 
 def find(experiment: str) -> Path:
-    """The file of an experiment: the name of a shipped one, or a path.
+    """Find the file of an experiment by the name of a shipped one, or by a path.
 
     A path ends in ".py" or has a "/", so that no file in the current folder hides a shipped one.
     """

@@ -1,7 +1,6 @@
 """The training and validation data of runs, by their digests: no run outlives its data.
 
 config.json has the digests from when the data are first read, result.json those of all splits.
-What an earlier version of attnjax did not record is not compared.
 """
 
 import json
@@ -22,13 +21,8 @@ PLACES = ("seed-*", "tune/*", "tune/*/seed-*", "tied/*/seed-*")
 """The folders of runs in that of a variant."""
 
 
-def with_data(folder: Path, wanted: Manifest, corpus: Corpus) -> Manifest:
-    """The manifest of a run that is about to be trained, with the digests of its data.
-
-    It has none if the run goes on and was begun by an earlier version: nobody knows on what.
-    """
-    if has_progress(folder) and read(folder).data is None:
-        return wanted
+def with_data(wanted: Manifest, corpus: Corpus) -> Manifest:
+    """Return the manifest of a run that is about to be trained, with the digests of its data."""
     data = corpus.of_seed(wanted.seed)
     digests = {split: data.digest(split) for split in TRAINED_ON if split in data.splits}
     return replace(wanted, data=digests, data_of_seed=corpus.drawn is not None)
@@ -55,7 +49,7 @@ def check_run(folder: Path, corpus: Corpus) -> None:
 
 
 def changed_splits(folder: Path, corpus: Corpus) -> Iterator[str]:
-    """The splits of a run that have other data in its corpus now."""
+    """Yield the splits of a run that have other data in its corpus now."""
     if not has_progress(folder) or not (folder / CONFIG).exists():
         return
     manifest, result = read(folder), read_result(folder)
@@ -78,13 +72,13 @@ def check_alike(folders: Iterable[Path]) -> None:
 
 
 def other_splits(ours: Manifest, theirs: Manifest) -> Iterator[str]:
-    """The splits in which two runs that should have the same data have other ones."""
+    """Yield the splits whose data differ between two runs that should have the same."""
     if _task(ours) == _task(theirs):
         yield from _differing(ours.data or {}, theirs.data or {})
 
 
 def _task(manifest: Manifest) -> str:
-    """What the data of a run depend on beside files: its task, and the seed if that draws them."""
+    """Return what a run's data depend on beside files: the task, and a seed that draws them."""
     seed = manifest.seed if manifest.data_of_seed else None
     return json.dumps([manifest.settings.get("task"), seed], sort_keys=True)
 

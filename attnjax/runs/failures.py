@@ -33,19 +33,19 @@ def record(folder: Path, error: Exception) -> str:
 
 
 def recorded(folder: Path) -> dict[Path, int]:
-    """When each failure was recorded, of what is in a folder: itself, variants, runs."""
+    """Return the time of each recorded failure in a folder: its own, those of variants and runs."""
     places = (FILE, f"*/{FILE}", f"*/*/{FILE}", f"*/tied/*/*/{FILE}")
     records = [path for place in places for path in folder.glob(place)]
     return {path.parent: path.stat().st_mtime_ns for path in records if path.exists()}
 
 
 def reason(folder: Path) -> str | None:
-    """Why a run, or a run or the tuning of a variant, failed the last time; None: none did."""
+    """Return why a run, or a run or the tuning of a variant, failed last time; None: none did."""
     return next((own_reason(failed) for failed in sorted(recorded(folder))), None)
 
 
 def own_reason(folder: Path) -> str | None:
-    """As `reason`, of a run, or of the tuning of a variant but not of its runs."""
+    """Return the `reason` of a run, or of the tuning of a variant but not of its runs."""
     try:
         return str(parse_json(plain_file(folder / FILE).read_text(encoding="utf-8"))["reason"])
     except FileNotFoundError:
@@ -73,7 +73,7 @@ class SweepFailures:
         self.reasons: dict[Path, str] = {}
 
     def has(self, folder: Path) -> bool:
-        """Whether what is in a folder has failed."""
+        """Return whether the run or tuning in a folder has failed."""
         when = recorded(folder).get(folder)
         if folder not in self.reasons and when and when != self._earlier.get(folder):
             self.reasons[folder] = reason(folder) or ""

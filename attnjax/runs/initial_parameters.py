@@ -24,7 +24,7 @@ from attnjax.training.train_setup import TrainSetup
 
 
 def source_of(experiment: Experiment, seed: int, above: Path) -> Path:
-    """The folder of the run whose parameters the run of a seed begins with.
+    """Return the folder of the run whose parameters the run of a seed begins with.
 
     `initial_parameters_from` is a run's folder, or a variant's, which stands for the run with the
     same seed; `above` is the folder of all runs.
@@ -80,7 +80,7 @@ def with_initial_parameters(
     runs: Sequence[Run],
     above: Path,
 ) -> tuple[TrainSetup, str]:
-    """The setup of runs that begin with other runs' parameters, and what was taken, in words.
+    """Set up runs that begin with other runs' parameters; also say what was taken, in words.
 
     Parameters of equal path and shape are taken, the others drawn, as each run's folder says in
     initial_parameters.json. If the experiment draws all, the setup is returned unchanged, with "".
@@ -128,7 +128,7 @@ def _write(folder: Path, record: dict[str, Any]) -> None:
 
 
 def params_digest(params: Any) -> str:
-    """The SHA-256 of parameters and their paths."""
+    """Return the SHA-256 of parameters and their paths."""
     total = hashlib.sha256()
     for name, value in sorted(flat(jax.tree.map(np.asarray, params)).items()):
         total.update(f"{name} {value.dtype} {value.shape}\n".encode() + value.tobytes())

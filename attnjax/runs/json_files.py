@@ -20,7 +20,7 @@ def write_sealed(path: Path, content: dict[str, Any]) -> None:
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
-    """The object that `write_sealed` wrote, without its digest; a damaged file is refused."""
+    """Read the object that `write_sealed` wrote, without its digest; refuse a damaged file."""
     try:
         content = parse_json(plain_file(path).read_text(encoding="utf-8"))
     except ValueError as error:

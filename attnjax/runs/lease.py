@@ -133,7 +133,7 @@ def leased(folders: Sequence[Path]) -> Iterator[Leases]:
 
 
 def holder(folder: Path) -> Holder | None:
-    """The process that trains the run in a folder; None: no process does."""
+    """Return the process that trains the run in a folder; None: no process does."""
     with ExitStack() as held:
         # looking makes no lock: what was never locked could be locked now
         locked = _lock(folder, held) if (folder / LOCK).exists() else True
@@ -180,7 +180,7 @@ def _refuse_links(folder: Path) -> None:
 
 
 def _holder(folder: Path, *, locked: bool | None, now: float) -> Holder | None:
-    """The holder of a run other than this process.
+    """Return the holder of a run other than this process.
 
     `locked` says whether this process got the lock; None: the file system has no locks.
     """
@@ -209,7 +209,7 @@ def _lock(folder: Path, held: ExitStack) -> bool | None:
 
 
 def _latest(folder: Path) -> int:
-    """The number of the latest lease; 0: the run was never leased."""
+    """Return the number of the latest lease; 0: the run was never leased."""
     numbers = (path.stem.removeprefix("lease-") for path in folder.glob("lease-*.json"))
     whole = (int(number) for number in numbers if number.isascii() and number.isdigit())
     return max(whole, default=0)
@@ -220,7 +220,7 @@ def _path(folder: Path, number: int) -> Path:
 
 
 def _read(path: Path) -> Lease:
-    """A lease; one that is just being written, or is damaged, is that of an unknown process."""
+    """Read a lease; one that is being written, or is damaged, is that of an unknown process."""
     try:
         return read_record(parse_json(plain_file(path).read_text(encoding="utf-8")), Lease, path)
     except ValueError:
@@ -236,7 +236,7 @@ def _release(folder: Path, number: int, mine: Lease) -> None:
 
 @cache
 def _machine() -> str:
-    """A name of this machine that no other has, and itself neither after a restart."""
+    """Return an identifier of this machine and boot."""
     try:
         # a container's processes are not seen from other containers of the machine
         started = Path("/proc/sys/kernel/random/boot_id").read_text().strip()

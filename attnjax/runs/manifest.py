@@ -18,7 +18,7 @@ from attnjax.experiment.own_modules import source_digest
 from attnjax.runs.json_files import read_sealed
 from attnjax.runs.module_copies import importable, module_digests, read_modules
 from attnjax.runs.provenance import changed_imports, check_imported
-from attnjax.runs.trust import shipped, sign, signed
+from attnjax.runs.trust import file_of_text, shipped_file
 from attnjax.training.settings import Training
 
 CONFIG, EXPERIMENT = "config.json", "experiment.py"
@@ -28,8 +28,6 @@ CONFIG, EXPERIMENT = "config.json", "experiment.py"
 class Manifest:
     """The content of config.json: which experiment, variant and seed a run is of.
 
-    What an earlier version of attnjax did not record is None.
-
     Attributes:
         experiment: the name of the experiment file, without `.py`.
         setting: the name of the ablation's setting; None: the ablation itself.
@@ -37,7 +35,6 @@ class Manifest:
         vocabulary: the digest of the run's vocabularies; None before the data is read.
         text: the digest of experiment.py.
         path: the path of the experiment file when the run was started.
-        signature: the user's signature of `text`, `path` and `modules`, see `attnjax.runs.trust`.
         tuned: the paths of the fields whose values were chosen by tuning.
         together: the names of the folders of the runs that are trained together, its own included.
         claims: the digests of the file's claims when the run was started.
@@ -51,23 +48,17 @@ class Manifest:
     variant: FolderName
     seed: NonNegativeInt
     settings: Mapping[str, Any]
+    text: str
+    path: str
     vocabulary: str | None = None
     setting: FolderName | None = None
-    text: str = ""
-    path: str = ""
-    signature: str = ""
     tuned: tuple[str, ...] = ()
     together: tuple[FolderName, ...] = ()
-    claims: tuple[str, ...] | None = None
-    imported: Mapping[str, str] | None = None
+    claims: tuple[str, ...] = ()
+    imported: Mapping[str, str] = field(default_factory=dict)
     modules: Mapping[str, str] = field(default_factory=dict)
     data: Mapping[str, str] | None = None
     data_of_seed: bool = False
-
-    @property
-    def mine(self) -> bool:
-        """Whether the user has run the experiment file, with these modules, on this machine."""
-        return signed(self.signature, *_signed_words(self.text, self.path, self.modules))
 
     @property
     def group_seeds(self) -> list[int]:
@@ -76,7 +67,7 @@ class Manifest:
         return sorted({self.seed, *(int(number) for number in numbers if number.isdigit())})
 
     def differences(self, settings: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-        """The paths where the run differs from other settings, with its value and theirs.
+        """Return the paths where the run differs from other settings, with its value and theirs.
 
         A task's seed that is the run's own is the same as none.
         """
@@ -88,7 +79,7 @@ class Manifest:
         ]
 
     def training(self, name: str) -> Any:
-        """A field of the run's settings of training."""
+        """Return a field of the run's settings of training."""
         return self.settings["training"].get(name, getattr(Training(), name))
 
 
@@ -99,7 +90,7 @@ def manifest(
     experiment: Experiment,
     tuned: Sequence[str] = (),
 ) -> Manifest:
-    """The manifest of a run before it is started."""
+    """Return the manifest of a run before it is started."""
     text, path = sha256(loaded.text.encode()).hexdigest(), str(loaded.path.resolve())
     settings = to_json(experiment, loaded.own)
     modules = module_digests(loaded.modules) if own_names(settings) else {}
@@ -111,7 +102,6 @@ def manifest(
         settings=settings,
         text=text,
         path=path,
-        signature=sign(*_signed_words(text, path, modules)),
         tuned=tuple(tuned),
         claims=tuple(claim_digest(claim, loaded.own) for claim in loaded.ablation.claims),
         imported=dict(loaded.imported),
@@ -119,12 +109,8 @@ def manifest(
     )
 
 
-def _signed_words(text: str, path: str, modules: Mapping[str, str]) -> list[str]:
-    return [text, path, *(f"{file} {digest}" for file, digest in sorted(modules.items()))]
-
-
 def read(folder: Path) -> Manifest:
-    """The manifest of a run's folder."""
+    """Read the manifest in a run's folder."""
     path = folder / CONFIG
     if not path.is_file():
         below = sorted(file.parent for file in folder.glob(f"**/{CONFIG}"))[:1]
@@ -145,47 +131,64 @@ def read(folder: Path) -> Manifest:
 
 
 def experiment_file(folder: Path, *, trust: bool) -> ExperimentFile:
-    """Load the experiment file of a run: the user's own file as it is now, or the folder's copy."""
+    """Load the experiment file of a run: the user's own, or a shipped one, or the folder's copy.
+
+    A shipped one is loaded as it is now.
+    """
     manifest = read(folder)
-    path = Path(manifest.path)
-    loaded = (
-        load(path) if manifest.mine and path.is_file() else load_copy(folder, manifest, trust=trust)
-    )
+    file, shipped = _file(folder, manifest), shipped_file(manifest.experiment)
+    if file is None and shipped is not None and manifest.path == str(shipped):
+        file = shipped
+    loaded = load_copy(folder, manifest, trust=trust) if file is None else load(file)
     return loaded.at(manifest.setting)
 
 
 def load_copy(folder: Path, manifest: Manifest, *, trust: bool) -> ExperimentFile:
-    """Load the folder's copy of the experiment file, which executes it."""
-    path = folder / EXPERIMENT
+    """Load the folder's copy of the experiment file, which executes it.
+
+    It imports the modules beside the user's own file of the same text. With `trust`, it imports the
+    copies in the run's folder where that file or one of those modules was changed.
+
+    Raises:
+        UserError: the copy is damaged, or `trust` is False and the user has no file of its text, or
+            has other modules beside it.
+    """
+    path, file = folder / EXPERIMENT, _file(folder, manifest)
     if damage := text_damage(folder, manifest):
         raise UserError(damage)
-    text = path.read_text(encoding="utf-8")
-    if not (manifest.mine or shipped(manifest.experiment, text) or trust):
+    if file is None and not trust:
         raise UserError(
-            f"{path} is a program that was not run by you on this machine: read it, and add "
-            "--trust to run it"
+            f"{path} is a program, and its text is not that of a file of yours "
+            f"({manifest.path or 'no path'}): read it, and add --trust to run it"
         )
+    beside = None if file is None else file.parent
+    changed = _changed_beside(manifest, beside)
+    if changed and manifest.modules:
+        if not trust:
+            raise UserError(
+                f"{folder} is a run of other code: {changed[0]} was changed after the run was "
+                "started; add --trust to run the copies in its folder"
+            )
+        beside = importable(read_modules(folder, manifest.modules))
     loaded = load_text(
-        text, name=manifest.experiment, path=path, folder=_modules_folder(folder, manifest)
+        path.read_text(encoding="utf-8"), name=manifest.experiment, path=path, folder=beside
     )
     check_imported(folder, manifest.imported, loaded.imported)
     return loaded
 
 
-def _modules_folder(folder: Path, manifest: Manifest) -> Path | None:
-    """Where the modules of a run's experiment file are imported from; None: Python's path alone.
+def _file(folder: Path, manifest: Manifest) -> Path | None:
+    return file_of_text(folder, manifest.text, name=manifest.experiment, path=manifest.path)
 
-    They are those beside the file, or the run's copies if one of them was edited since.
-    """
-    if manifest.mine:
-        beside, then = Path(manifest.path).parent, manifest.imported or {}
-        now = {file: source_digest(beside / file) for file in then}
-        changed = changed_imports(then, now)
-        if not changed or not all(file in manifest.modules for file in changed):
-            return beside
-    elif not manifest.modules:
-        return None  # modules of a path that somebody else's record names are not imported
-    return importable(read_modules(folder, manifest.modules))
+
+def _changed_beside(manifest: Manifest, beside: Path | None) -> list[str]:
+    """Return the imported modules that are not in a folder as they were; None: no folder."""
+    if beside is None:
+        return [*manifest.modules]
+    paths = {file: beside / file for file in manifest.imported}
+    # a record may name what is no file, and could be read for ever
+    now = {file: source_digest(path) if path.is_file() else "" for file, path in paths.items()}
+    return changed_imports(manifest.imported, now)
 
 
 def warn_of_text(folder: Path, manifest: Manifest) -> None:
@@ -195,7 +198,7 @@ def warn_of_text(folder: Path, manifest: Manifest) -> None:
 
 
 def text_damage(folder: Path, manifest: Manifest) -> str | None:
-    """The damage to the folder's copy of the experiment file; None: it is whole."""
+    """Describe the damage to the folder's copy of the experiment file; None: it is whole."""
     path = folder / EXPERIMENT
     if not path.is_file():
         return f"{path} is missing"

@@ -21,7 +21,7 @@ MODULES = "modules"
 
 
 def module_digests(modules: Mapping[str, bytes]) -> dict[str, str]:
-    """The SHA-256 of each module, by its path."""
+    """Return the SHA-256 of each module, by its path."""
     return {file: sha256(content).hexdigest() for file, content in modules.items()}
 
 
@@ -35,7 +35,7 @@ def write_modules(folder: Path, modules: Mapping[str, bytes]) -> None:
 
 
 def read_modules(folder: Path, digests: Mapping[str, str]) -> dict[str, bytes]:
-    """The modules in a run's folder, by their paths; those that were changed are refused."""
+    """Read the modules in a run's folder, by their paths; refuse those that were changed."""
     modules = {}
     for file, digest in digests.items():
         path = folder / MODULES / file
@@ -51,7 +51,7 @@ def read_modules(folder: Path, digests: Mapping[str, str]) -> dict[str, bytes]:
 
 
 def importable(modules: Mapping[str, bytes]) -> Path:
-    """A folder from which modules can be imported while this process runs, one for equal ones."""
+    """Return a folder from which this process can import the modules; equal ones share it."""
     return _unpacked(tuple(sorted(modules.items())))
 
 

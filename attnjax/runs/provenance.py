@@ -46,7 +46,7 @@ class Code:
     experiment: Commit = Commit()
 
 
-def check_imported(folder: Path, then: Mapping[str, str] | None, now: Mapping[str, str]) -> None:
+def check_imported(folder: Path, then: Mapping[str, str], now: Mapping[str, str]) -> None:
     """Refuse a run whose parts were made of other modules than the experiment file imports now."""
     for file in changed_imports(then, now):
         raise UserError(
@@ -55,16 +55,16 @@ def check_imported(folder: Path, then: Mapping[str, str] | None, now: Mapping[st
         )
 
 
-def changed_imports(then: Mapping[str, str] | None, now: Mapping[str, str]) -> list[str]:
-    """The files of modules that were changed, by their digests; None: they were not recorded.
+def changed_imports(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Return the files of modules that were changed, by their digests.
 
     A module that only one of the two imports is none: what uses it was changed then.
     """
-    return [file for file, digest in (then or {}).items() if now.get(file, digest) != digest]
+    return [file for file, digest in then.items() if now.get(file, digest) != digest]
 
 
 def changed_definitions(ours: str, theirs: str, names: Iterable[str]) -> list[str]:
-    """The names whose definitions differ between two texts of an experiment file.
+    """Return the names whose definitions differ between two texts of an experiment file.
 
     The given classes are compared, and everything in the file that they use: base classes,
     functions, constants, imports. Comments, docstrings, layout and the rest of the file (variants,
@@ -75,7 +75,7 @@ def changed_definitions(ours: str, theirs: str, names: Iterable[str]) -> list[st
 
 
 def _used(text: str, names: Iterable[str]) -> dict[str, list[str]]:
-    """The definitions of the names and of all names that they use."""
+    """Return the definitions of the names and of all names that they use."""
     definitions: dict[str, list[ast.stmt]] = {}
     for statement in ast.parse(text).body:
         for name in _defined(statement):
@@ -93,24 +93,24 @@ def _used(text: str, names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _defined(statement: ast.stmt) -> list[str]:
-    """The names that a statement of a module defines."""
+    """Return the names that a statement of a module defines."""
     symbols = symtable(ast.unparse(statement), "", "exec").get_symbols()
-    return [each.get_name() for each in symbols if each.is_assigned() or each.is_imported()]
+    return [symbol.get_name() for symbol in symbols if symbol.is_assigned() or symbol.is_imported()]
 
 
 def code(experiment: Path) -> Code:
-    """The code of a run, from the path of its experiment file, for its result."""
+    """Return the code of a run, from the path of its experiment file, for its result."""
     return Code(attnjax=sources(), experiment=commit(experiment.resolve()))
 
 
 def sources() -> Sources:
-    """The version of attnjax that is running."""
+    """Return the version of attnjax that is running."""
     return Sources(digest=library_digest(), **vars(commit(PACKAGE / "__init__.py")))
 
 
 @cache
 def library_digest() -> str:
-    """The digest of all Python files of attnjax."""
+    """Return the digest of all Python files of attnjax."""
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
         digest.update(f"{path.relative_to(PACKAGE)}\0".encode() + path.read_bytes() + b"\0")
@@ -119,7 +119,7 @@ def library_digest() -> str:
 
 @cache
 def commit(file: Path) -> Commit:
-    """The commit that git has checked out around a file."""
+    """Return the commit that git has checked out around a file."""
     # a file of a virtual environment lies in a repository, and is not of it
     if _git(file.parent, "ls-files", "--error-unmatch", file.name) is None:
         return Commit()
@@ -128,8 +128,8 @@ def commit(file: Path) -> Commit:
 
 
 def other_versions(made: Iterable[Code | None]) -> str | None:
-    """The number of runs that another version of attnjax finished, in a sentence; None: no run."""
-    other = [each.attnjax for each in made if each and each.attnjax.digest != library_digest()]
+    """Say how many runs another version of attnjax finished; None: no run."""
+    other = [code.attnjax for code in made if code and code.attnjax.digest != library_digest()]
     if not other:
         return None
     versions = dict.fromkeys(map(_version, other))
@@ -141,7 +141,7 @@ def other_versions(made: Iterable[Code | None]) -> str | None:
 
 
 def _version(made: Sources) -> str:
-    """A version of attnjax in words: the commit, if its files are unchanged, and the digest."""
+    """Name a version of attnjax: the commit, whether its files are changed, and the digest."""
     digest = f"sources {made.digest[:10]}"
     if made.commit is None:
         return digest
@@ -149,7 +149,7 @@ def _version(made: Sources) -> str:
 
 
 def _git(folder: Path, *words: str) -> str | None:
-    """What git prints; None: it fails."""
+    """Return the output of git; None: it fails."""
     command = ["git", "-C", str(folder), *words]
     try:
         done = subprocess.run(

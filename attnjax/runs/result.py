@@ -15,7 +15,7 @@ from attnjax.runs.json_files import read_sealed
 from attnjax.runs.manifest import Manifest
 from attnjax.runs.provenance import Code
 from attnjax.runs.versions import Machine, device, machine, versions
-from attnjax.training.checkpoints.checkpoint import average, average_of, latest_step
+from attnjax.training.checkpoints.checkpoint import average, average_of
 from attnjax.training.loop.run_state import TrainResult
 
 RESULT = "result.json"
@@ -23,7 +23,7 @@ RESULT = "result.json"
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult:
-    """The result of a run; what an earlier version of attnjax did not record is (), {} or None.
+    """The result of a run.
 
     Attributes:
         date: the day on which the run was finished.
@@ -50,16 +50,16 @@ class RunResult:
     device: str
     versions: Mapping[str, str]
     step: NonNegativeInt
-    averaged: tuple[NonNegativeInt, ...] = ()
-    epochs: Number | None = None
-    stopped: str | None = None
+    averaged: tuple[NonNegativeInt, ...]
+    epochs: Number
+    stopped: str
     best_validation_loss: float | None = None
     parameters: WholeNumber | None = None
     test_set: str | None = None
     data: Mapping[FolderName, str] = field(default_factory=dict)
     splits: Mapping[FolderName, str] = field(default_factory=dict)
     cost: TrainingCost | None = None
-    machine: Machine | None = None
+    machine: Machine
     decoding_seconds: NonNegativeFloat | None = None
     notes: tuple[str, ...] = ()
     code: Code | None = None
@@ -68,7 +68,7 @@ class RunResult:
 
     @classmethod
     def of(cls, outcome: TrainResult, manifest: Manifest) -> Self:
-        """The result of a training that has ended now, on this device; nothing is measured yet."""
+        """Return the result of a training that has ended now, here; nothing is measured yet."""
         return cls(
             variant=manifest.variant,
             seed=manifest.seed,
@@ -87,15 +87,15 @@ class RunResult:
         )
 
     def record(self) -> dict[str, Any]:
-        """The content of result.json."""
+        """Return the content of result.json."""
         content = asdict(self)
         details = content.pop("details")
-        metrics = [Measurement.of(each).record() for each in self.metrics]
+        metrics = [Measurement.of(metric).record() for metric in self.metrics]
         return {**details, **content, "metrics": metrics}
 
 
 def read_result(folder: Path) -> RunResult | None:
-    """The result in a run's folder; None: the run is not finished."""
+    """Read the result in a run's folder; None: the run is not finished."""
     path = folder / RESULT
     try:
         content = read_sealed(path)
@@ -107,13 +107,12 @@ def read_result(folder: Path) -> RunResult | None:
 
 
 def finished_runs(folder: Path) -> list[Path]:
-    """The folders of an experiment's finished runs, without those of tuning."""
+    """Return the folders of an experiment's finished runs, without those of tuning."""
     return sorted(path.parent for path in folder.glob(f"*/seed-*/{RESULT}"))
 
 
 def result_params(folder: Path, manifest: Manifest, result: RunResult | None) -> Any:
-    """The parameters of a run: those of its result, or of its training so far."""
-    if result is not None and (result.averaged or latest_step(folder) < result.step):
-        # an earlier version of attnjax named the last step alone
-        return average_of(folder, result.averaged or [result.step])
+    """Return the parameters of a run: those of its result, or of its training so far."""
+    if result is not None:
+        return average_of(folder, result.averaged)
     return average(folder, manifest.training("average"), manifest.training("result"))

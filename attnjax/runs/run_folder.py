@@ -90,7 +90,7 @@ def _check_own_parts(
     folder: Path, present: Manifest, wanted: Manifest, loaded: ExperimentFile
 ) -> None:
     """Refuse a run whose parts of the user's own have another text, or cannot be compared."""
-    check_imported(folder, present.imported, wanted.imported or {})
+    check_imported(folder, present.imported, wanted.imported)
     path = folder / EXPERIMENT
     text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
     if text == loaded.text:
@@ -108,12 +108,12 @@ def _check_own_parts(
 
 
 def has_progress(folder: Path) -> bool:
-    """Whether the folder has a checkpoint or a result, so that another run must not replace it."""
+    """Return whether a folder has a checkpoint or result, which no other run may replace."""
     return (folder / RESULT).exists() or has_checkpoints(folder)
 
 
 def finished(folder: Path, wanted: Manifest, verified: Verified) -> RunResult | None:
-    """The result of a run that is finished with as many steps as wanted; None: it is not."""
+    """Return the result of a run that is finished with as many steps as wanted; None: it is not."""
     if not (folder / RESULT).exists() or not (folder / CONFIG).exists():
         return None
     different = read(folder).differences(wanted.settings)
@@ -139,7 +139,7 @@ class RunStatus:
 
 
 def status(folder: Path, wanted: Manifest, verified: Verified) -> RunStatus:
-    """The status of the run in a folder; a finished run of fewer steps is not done."""
+    """Return the status of the run in a folder; a finished run of fewer steps is not done."""
     if finished(folder, wanted, verified) is not None:
         return RunStatus("done")
     step = latest_step(folder)
@@ -202,7 +202,7 @@ def write_result(folder: Path, content: RunResult, being_replaced: Collection[st
 
 
 def result(folder: Path, verified: Verified) -> RunResult | None:
-    """The result of a run whose files are whole, which `verified` gets; None: it is not finished.
+    """Return the result of a run whose files are whole, and add it to `verified`; None: unfinished.
 
     The files of a result that is verified already are not hashed again.
     """
@@ -218,7 +218,7 @@ def result(folder: Path, verified: Verified) -> RunResult | None:
 
 
 def damaged_files(folder: Path, content: RunResult) -> list[str]:
-    """The damaged, missing or foreign files of a result, a clause for each."""
+    """List the damaged, missing or foreign files of a result, a clause for each."""
     damage = [
         f"{folder / name} is not of this result: {RESULT} does not name it"
         for name in ANSWERS
@@ -236,7 +236,7 @@ def damaged_files(folder: Path, content: RunResult) -> list[str]:
 
 
 def _grown(path: Path, digest: str) -> bool:
-    """Whether a log's first rows have this digest: a longer training adds rows before it saves."""
+    """Return whether a log's first rows have this digest: training appends before it saves."""
     total = sha256()
     with path.open("rb") as file:
         for line in file:

@@ -16,7 +16,7 @@ PACKAGES = ("attnjax", "jax", "jaxlib", "flax", "optax")
 
 
 def installed(package: str) -> str:
-    """The version of an installed package, or "not installed"."""
+    """Return the version of an installed package, or "not installed"."""
     # imported here, because it takes time and only versions need it
     from importlib.metadata import PackageNotFoundError, version
 
@@ -27,14 +27,14 @@ def installed(package: str) -> str:
 
 
 def versions() -> dict[str, str]:
-    """The versions of Python and of the packages that numbers depend on."""
+    """Return the versions of Python and of the packages that numbers depend on."""
     return {"python": platform.python_version()} | {
         package: installed(package) for package in PACKAGES
     }
 
 
 def device() -> str:
-    """The device of this process, in words."""
+    """Return the device of this process, in words."""
     # imported here, so that `attnjax --version` does not wait for JAX
     import jax
 
@@ -79,7 +79,7 @@ INSTRUCTIONS = {"avx512f": "avx512", "avx2": "avx2", "sse4_2": "sse4_2"}
 
 
 def machine() -> Machine:
-    """The machine of this process."""
+    """Return the machine of this process."""
     # imported here, so that `attnjax --version` does not wait for JAX
     import jax
 
@@ -103,7 +103,7 @@ def machine() -> Machine:
 
 
 def _instructions(processor: str, xla_flags: str) -> str:
-    """The widest vector instructions that a processor has and that XLA may use; "": unknown."""
+    """Return the widest vector instructions of a processor that XLA may use; "other": unknown."""
     names = [*INSTRUCTIONS.values()]
     has = [name for flag, name in INSTRUCTIONS.items() if flag in processor.split()]
     most = re.search(r"--xla_cpu_max_isa=(\w+)", xla_flags)

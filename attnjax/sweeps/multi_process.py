@@ -49,20 +49,20 @@ def announced(
             ],
             "stacked": stacked,
         }
-        hosts.say(announcement)
+        hosts.broadcast_json(announcement)
     with _failing_together():
         yield
 
 
 def no_more_trainings() -> None:
     """Tell the other processes that nothing is left to be trained."""
-    hosts.say(None)
+    hosts.broadcast_json(None)
 
 
 def follow(loaded: ExperimentFile) -> None:
     """Take part in the trainings that the first process announces, until there are no more."""
     corpora = Corpora()
-    while (announcement := hosts.say()) is not None:
+    while (announcement := hosts.broadcast_json()) is not None:
         try:
             with _failing_together():
                 _train(announcement, loaded, corpora)

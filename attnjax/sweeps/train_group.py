@@ -63,7 +63,7 @@ def train_group(
     loaded, experiment, data, alike = plan.loaded, trainable.experiment, trainable.data, [*runs]
     for run in alike:
         check_run(run.folder, data)
-    runs = {run: with_data(run.folder, wanted, data) for run, wanted in runs.items()}
+    runs = {run: with_data(wanted, data) for run, wanted in runs.items()}
     for run, wanted in runs.items():
         claim_folder(run.folder, wanted, loaded, data.vocabularies)
     # a run that goes on alone keeps the shapes of its group

@@ -1,4 +1,4 @@
-"""Trained runs: evaluate, predict, replay, export and import."""
+"""Trained runs: evaluate, predict, compare, export and import."""
 
 from attnjax.trained.trained_run import (
     Trained as Trained,

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from attnjax.config.serialize import parse_json
 from attnjax.data.wordpiece import WordPiece, normalized, read_pieces
 from attnjax.errors import UserError, warn
-from attnjax.trained.bert_layout import read_object
 
 WORDS = "vocab.txt"
 
@@ -70,6 +70,19 @@ def warn_of_lost_pieces(words: WordPiece, pieces: Sequence[str]) -> None:
             f"since it is read with do_lower_case={words.lower}, "
             f"strip_accents={words.strips_accents}: {CONFIG} beside it may say otherwise"
         )
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Read the JSON object in a file of the layout."""
+    try:
+        content = parse_json(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UserError(f"a BERT's {path.name} was wanted; there is no file {path}") from error
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} is damaged: {error}") from error
+    if not isinstance(content, dict):
+        raise UserError(f"{path} must hold a JSON object; it holds something else")
+    return content
 
 
 def _tokenizer_fields(folder: Path) -> dict[str, bool | None]:

@@ -36,7 +36,7 @@ class ListedCheckpoint:
 
 
 def listed(folder: Path) -> list[ListedCheckpoint]:
-    """The checkpoints of the run in a folder, the earliest first; nothing is changed.
+    """List the checkpoints of the run in a folder, the earliest first; nothing is changed.
 
     Every file is read, and compared with the digest that was written when it was saved.
     """
@@ -54,7 +54,7 @@ def listed(folder: Path) -> list[ListedCheckpoint]:
 
 
 def _kept(folder: Path, training: Training) -> Iterator[ListedCheckpoint]:
-    """The checkpoints that a training goes on from, or that its result is made of."""
+    """List the checkpoints that a training goes on from, or that its result is made of."""
     with closing(Checkpoints(folder, only_read=True)) as checkpoints:
         damage = {step: checkpoints.damage(step) for step in checkpoints.steps}
         progress = {step: checkpoints.progress(step) for step in damage if not damage[step]}
@@ -70,7 +70,7 @@ def _kept(folder: Path, training: Training) -> Iterator[ListedCheckpoint]:
 
 
 def _aside(path: Path) -> ListedCheckpoint:
-    """A corrupt checkpoint that a training has kept aside."""
+    """Return the entry of a corrupt checkpoint that a training has set aside."""
     return ListedCheckpoint(
         name=path.name,
         size=folder_size(path),

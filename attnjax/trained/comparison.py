@@ -120,7 +120,7 @@ def paired(first: Sentences, second: Sentences, *, seed: int = 0) -> Comparison:
     )
     discordant = None
     if metric.share_of_answers:
-        right, other = (each.statistics[:, 0] > 0 for each in (first, second))
+        right, other = (sentences.statistics[:, 0] > 0 for sentences in (first, second))
         alone = int((right & ~other).sum()), int((other & ~right).sum())
         chance = binomtest(alone[0], sum(alone)).pvalue if sum(alone) else 1.0
         discordant = Discordant(*alone, float(chance))
@@ -137,7 +137,7 @@ def paired(first: Sentences, second: Sentences, *, seed: int = 0) -> Comparison:
 def attention_agreement(
     first: Path, second: Path, *, examples: int = 64, trust: bool = False
 ) -> dict[str, float]:
-    """How alike two runs, such as two seeds, attend: 1 - JS(p, q) / ln 2 for each attention.
+    """Return how alike two runs attend: 1 - JS(p, q) / ln 2 for each attention.
 
     p and q are the rows of the means over heads, since the heads of two seeds have no common order,
     on the first run's first test sentences; the number is the mean over rows. Attentions that only
@@ -155,11 +155,11 @@ def attention_agreement(
     layers = []
     for run in runs:
         attentions = run.experiment.model.attentions(run.params, source, decoder_input)
-        layers.append({each.name: each for each in attentions})
+        layers.append({layer.name: layer for layer in attentions})
     ours, theirs = layers
     gaps = {
-        name: divergence(each.weights.mean(1), theirs[name].weights.mean(1), each.mask[:, 0])
-        for name, each in ours.items()
+        name: divergence(layer.weights.mean(1), theirs[name].weights.mean(1), layer.mask[:, 0])
+        for name, layer in ours.items()
         if name in theirs
     }
     return {name: 1 - float(gap) / math.log(2) for name, gap in gaps.items()}
@@ -176,27 +176,27 @@ class AnswerPair(NamedTuple):
 
 
 def most_different(first: Path, second: Path, most: int) -> list[AnswerPair]:
-    """The sentences on which two runs' answers differ most, by chrF against the reference.
+    """Return the sentences on which two runs' answers differ most, by chrF against the reference.
 
     Raises:
         UserError: a run keeps no answers or references, or their files are damaged.
     """
     if (pairs := references(first)) is None:
-        raise UserError(f"{first} keeps no references: it was run by an earlier version of attnjax")
+        raise UserError(f"{first} keeps no references of its test split")
     answers = [hypotheses(folder, len(pairs)) for folder in (first, second)]
     metric, targets = ChrF(), [target for _, target in pairs]
-    rows = zip(*(metric.statistics(each, targets) for each in answers), strict=True)
+    rows = zip(*(metric.statistics(texts, targets) for texts in answers), strict=True)
     gaps = [abs(metric.value(ours) - metric.value(theirs)) for ours, theirs in rows]
     order = np.argsort(-np.asarray(gaps), kind="stable")[:most]
     return [
-        AnswerPair(number + 1, *pairs[number], *(each[number] for each in answers))
+        AnswerPair(number + 1, *pairs[number], *(texts[number] for texts in answers))
         for number in map(int, order)
         if gaps[number] > 0
     ]
 
 
 def _finished(folder: Path) -> RunResult:
-    """The result of a run that is finished, and whose files are those of the result."""
+    """Return the result of a run that is finished, and whose files are those of the result."""
     content = result(folder, {})
     if content is None:
         raise UserError(f"{folder} is not finished, so there is nothing to compare")

@@ -117,10 +117,10 @@ def _scored(
     references: Sequence[str],
     beam: int | None,
 ) -> tuple[Evaluation, Sentences]:
-    """The scores of a run's answers, and the statistics of its answers."""
+    """Score a run's answers; return the scores and the statistics of the answers."""
     texts = [best.text for best, *_ in answers(trained, written, sources, beam)]
     metric = _metric(trained)
-    lengths = None if trained.vocabularies.source is None else [len(each) - 1 for each in sources]
+    lengths = None if trained.vocabularies.source is None else [len(ids) - 1 for ids in sources]
     kept = sentences(metric, texts, references, lengths)
     evaluation = Evaluation(
         on=on,
@@ -133,7 +133,7 @@ def _scored(
 
 
 def _measured(trained: Trained, split: str, corpus: Corpus, kept: Sentences | None) -> Evaluation:
-    """The measures of a run on a split, as those of its result are on the test split."""
+    """Take a run's measures on a split, as those of its result are taken on the test split."""
     metrics, details = {}, {}
     parts = (corpus.splits, corpus.sources, corpus.references)
     splits, sources, references = ({SPLIT: part[split]} if split in part else {} for part in parts)

@@ -10,32 +10,40 @@ export.json        the number of updates and the digests of the other files
 
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from annotated_types import Interval
-from safetensors.numpy import save
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save
 
 from attnjax.config.record import folder_name, read_record
 from attnjax.config.serialize import own_names
 from attnjax.data.vocabularies import load_vocabularies
 from attnjax.errors import UserError
 from attnjax.files import file_digest, new_folder
+from attnjax.nn.parameter_kinds import number_trained
 from attnjax.nn.paths import flat, unflat
 from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read
 from attnjax.runs.module_copies import MODULES, read_modules, write_modules
-from attnjax.runs.result import read_result, result_params
-from attnjax.runs.run_folder import VOCABULARY
-from attnjax.trained.imports import ARRAYS, read_arrays, write_imported
-from attnjax.trained.single_file import unpacked
+from attnjax.runs.result import RunResult, read_result, result_params
+from attnjax.runs.run_folder import VOCABULARY, write_result
 from attnjax.trained.trained_run import check_params, read_experiment
-from attnjax.training.checkpoints.checkpoint import average, latest_step
+from attnjax.training.checkpoints.checkpoint import Checkpoints, average, latest_step
+from attnjax.training.checkpoints.snapshot import RunProgress, Snapshot
+from attnjax.training.loop.run_state import TrainResult
+from attnjax.training.step import State
 
 RECORD = "export.json"
+
+ARRAYS = "model.safetensors"
+"""The file of a model's arrays."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,17 +95,12 @@ def write_record(folder: Path, step: int) -> None:
 def import_export(source: Path, runs: Path) -> Path:
     """Make a run's folder, below `runs`, of an export; returns the run's folder.
 
-    Nothing of the export is executed. The run is finished, and has no metrics. `source` is the
-    folder that `export` wrote, or the file that an earlier version wrote.
+    Nothing of the export is executed. The run is finished, and has no metrics.
 
     Raises:
         UserError: the export is missing, damaged, none of attnjax or of another model, or the run
             is there already.
     """
-    if source.is_file():
-        with unpacked(source) as (folder, step):
-            write_record(folder, step)
-            return import_export(folder, runs)
     record, manifest = _whole_record(source), read(source)
     vocabularies = load_vocabularies(source / VOCABULARY, manifest.vocabulary)
     params = _params(source / ARRAYS)
@@ -117,7 +120,7 @@ def import_export(source: Path, runs: Path) -> Path:
 
 
 def _whole_record(folder: Path) -> ExportRecord:
-    """The record of an export whose files are as they were exported."""
+    """Return the record of an export, after checking that its files are as they were exported."""
     path = folder / RECORD
     if not path.is_file():
         raise UserError(
@@ -133,7 +136,7 @@ def _whole_record(folder: Path) -> ExportRecord:
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    """The digests of an export's files, by their paths in the folder; a link is refused."""
+    """Return the digests of an export's files, by their paths in the folder; a link is refused."""
     names = (CONFIG, EXPERIMENT, ARRAYS, VOCABULARY, MODULES)
     paths = [folder / name for name in names]
     _refuse_links(folder, paths)
@@ -153,7 +156,7 @@ def _refuse_links(folder: Path, paths: Iterable[Path]) -> None:
 
 
 def _params(file: Path) -> Any:
-    """The tree of parameters whose paths are the names of a file's arrays."""
+    """Return the tree of parameters whose paths are the names of a file's arrays."""
     arrays = read_arrays(file)
     for name in arrays:
         above = name.split(".")[:-1]
@@ -164,9 +167,42 @@ def _params(file: Path) -> Any:
 
 
 def _place(runs: Path, manifest: Manifest) -> Path:
-    """The folder of the run, which must be free."""
+    """Return the folder of the run, which must be free."""
     setting = "" if manifest.setting is None else f"-{manifest.setting}"
     folder = runs / f"{manifest.experiment}{setting}" / manifest.variant / f"seed-{manifest.seed}"
     if folder.exists():
         raise UserError(f"{folder} is there already: choose another --runs")
     return folder
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """Read the arrays of a safetensors file, by their names."""
+    if not path.is_file():
+        raise UserError(f"{path.name} was wanted; there is no file {path}")
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError, TypeError, KeyError) as error:
+        raise UserError(f"{path} is no file of safetensors that can be read: {error}") from error
+
+
+def write_imported(run: Path, params: Any, manifest: Manifest, *, step: int = 1) -> None:
+    """Write the checkpoint and the result of a run that was trained elsewhere.
+
+    There is no state of an optimizer: the run can be evaluated, and begin other runs, but its own
+    training does not go on. The folder has the manifest and vocabularies; `step` is the number of
+    updates that the parameters have had.
+    """
+    with closing(Checkpoints(run)) as checkpoints:
+        state = State(jnp.int32(step), params, {}, {}, jax.random.key(0))
+        checkpoints.save(Snapshot.of(state, RunProgress(epoch_end=True, stopped="steps")))
+    outcome = TrainResult(
+        params=params,
+        step=step,
+        averaged=[step],
+        epochs=0.0,
+        seconds=0.0,
+        stopped="steps",
+        best=None,
+    )
+    result = RunResult.of(outcome, manifest)
+    write_result(run, replace(result, parameters=number_trained(params)))

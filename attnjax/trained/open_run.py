@@ -59,7 +59,7 @@ class OpenRun(Trained):
     def translate(
         self, lines: Sequence[str], *, beam: int | None = None, extra: int = EXTRA
     ) -> list[str]:
-        """The answer to each line, "" to an empty one; a language model goes on with the line."""
+        """Return the answer to each line, "" for an empty one; language models continue it."""
         best = self.n_best(lines, 1, beam=beam, extra=extra)
         return [ranked[0].text if ranked else "" for ranked in best]
 
@@ -74,7 +74,7 @@ class OpenRun(Trained):
         origin: str = "the input",
         first: int = 1,
     ) -> list[list[Answer]]:
-        """The `most` best answers to each line, the best first; an empty line has none.
+        """Return the `most` best answers to each line, the best first; an empty line has none.
 
         A language model goes on with the line. `beam` is as in `evaluate`, `max_symbols` the limit
         of a line; an answer may have `extra` symbols more than its line. Errors name the `origin`
@@ -95,7 +95,7 @@ class OpenRun(Trained):
         return [next(decoded) if line.strip() else [] for line in lines]
 
     def classify(self, lines: Sequence[str]) -> list[dict[str, float]]:
-        """The probability of each label for each line, the most probable label first.
+        """Return the probability of each label for each line, the most probable label first.
 
         Raises:
             UserError: the model gives no labels, or the lines are one text.
@@ -106,7 +106,7 @@ class OpenRun(Trained):
         return label_probabilities(self, encoded(self, enumerate(lines, start=1)))
 
     def next(self, prompt: str, *, most: int = 10) -> dict[str, float]:
-        """The most probable symbols after a prompt, with their probabilities.
+        """Return the most probable symbols after a prompt, with their probabilities.
 
         Raises:
             UserError: the model predicts no symbols, or the prompt is empty or too long.
@@ -121,7 +121,7 @@ class OpenRun(Trained):
     def attention(
         self, source: str | np.ndarray, target: str | None = None
     ) -> dict[str, HeadWeights]:
-        """The weights of every attention of the model, by the attention's path in the model.
+        """Return the weights of every attention of the model, by the attention's path in the model.
 
         A row of an attention to the source is named by the target's word that it predicts, any
         other row by the word that it reads. `source` is an array where the sources are no text;
@@ -155,10 +155,10 @@ class OpenRun(Trained):
             weights = np.asarray(layer.weights[0], np.float32)
             return HeadWeights(layer.name, weights, *(words(*s) for s in sides))
 
-        return {each.name: each for each in map(named, layers)}
+        return {weights.name: weights for weights in map(named, layers)}
 
     def _written(self, source: Any, target: str | None) -> list[int]:
-        """The ids of a target, or of the run's own answer."""
+        """Return the ids of a target, or of the run's own answer."""
         experiment = self.experiment
         answered = isinstance(self.model, SequenceModel) and experiment.task.answers is not None
         if target is not None:
@@ -174,21 +174,21 @@ class OpenRun(Trained):
 def open(*runs: str | Path, trust: bool = False, overrides: Sequence[Override] = ()) -> OpenRun:
     """Open trained runs from their folders; several act as one, see `OpenRun`.
 
-    A warning names each run whose training is not finished. `trust` executes an experiment.py that
-    the user has not run on this machine; overrides are of the search, of measures, of heads_out.
+    A warning names each run whose training is not finished. `trust` executes an experiment.py
+    whose text is in no file of the user's; overrides are of the search, of measures, of heads_out.
 
     Raises:
         UserError: as `open_trained`, `ensemble` and `with_overrides`.
     """
     if not runs:
         raise UserError("give the folder of at least one run")
-    heads = [each for each in overrides if each.path.split(".")[-1] == "heads_out"]
-    others = [each for each in overrides if each not in heads]
-    for each in others:
-        if each.path.split(".")[0] not in ("search", "measures"):
+    heads = [change for change in overrides if change.path.split(".")[-1] == "heads_out"]
+    others = [change for change in overrides if change not in heads]
+    for change in others:
+        if change.path.split(".")[0] not in ("search", "measures"):
             raise UserError(
                 "a trained run takes overrides of its search, its measures and of heads_out alone; "
-                f"got {each}"
+                f"got {change}"
             )
     members = [with_overrides(open_trained(Path(run), trust=trust), heads) for run in runs]
     for run in members:

@@ -38,7 +38,7 @@ class Answer(NamedTuple):
 
 
 def label_probabilities(trained: Trained, sources: Sequence[Any]) -> list[dict[str, float]]:
-    """The probability of each label for each source, the most probable label first.
+    """Return the probability of each label for each source, the most probable label first.
 
     They add up to 1 with those of PAD, START, END and UNKNOWN, which no source is given.
     """
@@ -48,7 +48,7 @@ def label_probabilities(trained: Trained, sources: Sequence[Any]) -> list[dict[s
 
 
 def next_symbols(trained: Trained, sources: Sequence[Any]) -> list[np.ndarray]:
-    """The probabilities [V] of the first symbol of each source's target."""
+    """Return the probabilities [V] of the first symbol of each source's target."""
     if not sources:
         return []
     experiment = trained.experiment
@@ -70,7 +70,7 @@ def _first(model: Any, params: Any, source: Any) -> jax.Array:
 
 
 def gives_labels(trained: Trained) -> bool:
-    """Whether a run answers with one label."""
+    """Return whether a run answers with one label."""
     model = trained.experiment.model
     return isinstance(model, SequenceModel) and model.predicts_label
 
@@ -81,7 +81,7 @@ def encoded(
     origin: str = "the input",
     max_symbols: int = MAX_SYMBOLS,
 ) -> list[list[int]]:
-    """The ids of numbered lines; a line that is too long is refused."""
+    """Encode numbered lines as ids; refuse a line that is too long."""
     vocabulary, task = trained.text("source"), trained.experiment.task
     limit = trained.experiment.model.max_length("source")
     sources = []
@@ -132,7 +132,7 @@ def answers(
     extra: int = EXTRA,
     numbers: Sequence[int] | None = None,
 ) -> list[list[Answer]]:
-    """The `most` best answers to each source; `numbers` as in `hypotheses`."""
+    """Return the `most` best answers to each source; `numbers` as in `hypotheses`."""
     search = chosen_search(trained.experiment.search, beam)
     if gives_labels(trained):
         labels = label_probabilities(trained, sources)
@@ -157,7 +157,7 @@ def answers(
 
 
 def chosen_search(own: Search, beam: int | None) -> Search:
-    """The run's own search, or one with a beam of this size."""
+    """Return the run's own search, or one with a beam of this size."""
     if beam is None:
         return own
     if isinstance(own, Label):

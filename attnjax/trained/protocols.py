@@ -106,8 +106,8 @@ def named_language(name: str) -> str | None:
     codes = {code: own for own, longer in LANGUAGES.items() for code in (own, longer)}
     words = re.findall("[A-Za-z]+", name)
     # "fr_CA": the capitals are a country's, of which some are letters of another language
-    for each in (words, [word.lower() for word in words]):
-        if languages := [codes[word] for word in each if word in codes]:
+    for spelled in (words, [word.lower() for word in words]):
+        if languages := [codes[word] for word in spelled if word in codes]:
             return languages[-1]
     return None
 
@@ -120,7 +120,7 @@ def _sacrebleu(language: str) -> Bleu:
 def protocol_scores(
     answers: Sequence[str], references: Sequence[str], *, tokenized: bool, language: str
 ) -> dict[str, float]:
-    """The score of each protocol by its name.
+    """Return the score of each protocol by its name.
 
         sacreBLEU           of detokenized text, with 13a's tokens, case counts (Post 2018); of
                             Chinese and Japanese with their characters

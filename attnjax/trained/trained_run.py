@@ -53,7 +53,7 @@ class Trained:
         return f"<{type(self).__name__} {str(self.folder)!r}: {of}; {state}>"
 
     def text(self, side: Literal["source", "target"]) -> Vocabulary:
-        """The vocabulary of a side.
+        """Return the vocabulary of a side.
 
         Raises:
             UserError: the side is not text.
@@ -64,7 +64,7 @@ class Trained:
         return vocabulary
 
     def inputs(self, corpus: Corpus, sentences: Sentences | None = None) -> EvalInputs:
-        """The inputs of a measure of the run on a corpus."""
+        """Return the inputs of a measure of the run on a corpus."""
         model, batching = self.experiment.model, self.experiment.training.batching
         return EvalInputs(model, self.params, corpus, batching, sentences, self.manifest.seed)
 
@@ -115,13 +115,13 @@ def check_params(params: Any, model: Model, vocabularies: Vocabularies, folder: 
 
 
 def begun(folder: Path, *, trust: bool = False) -> tuple[Manifest, Experiment, Vocabularies]:
-    """The manifest of a run that was begun, its experiment and its vocabularies.
+    """Read the manifest of a run that was begun, its experiment and its vocabularies.
 
     The folder's experiment.py is executed only if the experiment has parts that the file defines.
 
     Raises:
         UserError: the folder is not that of a run, is damaged, or has another run's vocabulary; or
-            the user has not run experiment.py on this machine, and `trust` is False.
+            experiment.py is not the text of a file of the user's, and `trust` is False.
     """
     manifest = read(folder)
     own: Mapping[str, type] = {}
@@ -136,7 +136,7 @@ def begun(folder: Path, *, trust: bool = False) -> tuple[Manifest, Experiment, V
 def read_experiment(
     folder: Path, manifest: Manifest, own: Mapping[str, type] | None = None
 ) -> Experiment:
-    """The experiment of a run's manifest; `own` are the experiment file's dataclasses, by name."""
+    """Read a manifest's experiment; `own` are the experiment file's dataclasses, by name."""
     experiment = from_json(manifest.settings, own)
     if not isinstance(experiment, Experiment):
         raise UserError(f"{folder / CONFIG} is damaged: its settings are no Experiment")

@@ -15,6 +15,7 @@ from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.trained.evaluate import Evaluation
 from tests import tiny
 from tests.cli.saying import TINY, sentence
+from tests.runs.hostile import resealed
 
 
 @pytest.mark.long
@@ -214,9 +215,10 @@ def test_a_record_that_is_nested_too_deeply(capsys, damaged):
     assert "is damaged" in sentence(capsys, "evaluate", str(damaged))
 
 
-def test_somebody_elses_program_is_run_when_trusted_only(capsys, damaged, monkeypatch, tmp_path):
-    """Another user's key has not signed it."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "another"))
+def test_somebody_elses_program_is_run_when_trusted_only(capsys, damaged, monkeypatch):
+    """The file that it was made from is not on this machine."""
+    for path in damaged.parents[1].glob("*/*/config.json"):
+        resealed(path, path="/home/somebody/tiny.py")
     for command in (["evaluate", str(damaged)], ["report", str(damaged.parents[1])]):
         assert "add --trust to run it" in sentence(capsys, *command)
         assert main([*command, "--trust"]) == 0

@@ -120,7 +120,7 @@ def copied(folder: Path, to: Path) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes | str]:
-    """Everything in a folder: files with their contents, links with their targets."""
+    """Return everything in a folder: files with their contents, links with their targets."""
     return {
         str(path.relative_to(folder)): str(path.readlink()) if path.is_symlink() else _bytes(path)
         for path in sorted(folder.rglob("*"))

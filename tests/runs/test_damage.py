@@ -70,7 +70,7 @@ def cut_off(tmp_path_factory) -> Iterator[Path]:
 
 
 def harmed(whole: Path, folder: Path, name: str, harm: Harm) -> tuple[Path, Path]:
-    """A copy of runs, and the file in it that was damaged."""
+    """Return a copy of runs, and the file in it that was damaged."""
     runs = shutil.copytree(whole, folder / "runs")
     path = runs / "tiny" / "cosine" / "seed-0" / name
     before = path.read_bytes()
@@ -80,7 +80,7 @@ def harmed(whole: Path, folder: Path, name: str, harm: Harm) -> tuple[Path, Path
 
 
 def told(capsys, words: list[str]) -> tuple[int, str]:
-    """A command's exit code, and what it says on standard error."""
+    """Return a command's exit code, and what it says on standard error."""
     capsys.readouterr()
     code = main(words)
     said = capsys.readouterr().err

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pickle
 import resource
 import shutil
 from collections.abc import Callable
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 import pytest
 
 from attnjax.cli.main import main
@@ -25,23 +23,15 @@ from attnjax.runs import failures
 from attnjax.runs.initial_parameters import source_of
 from attnjax.runs.json_files import read_sealed
 from attnjax.runs.lease import holder
-from attnjax.training.loop.finite_check import FOLDER as NOT_FINITE
 from tests.cli.saying import TINY, sentence
 from tests.runs.hostile import resealed
 
 type Words = list[str]
-EVALUATE, REPORT, RUN, REPLAY = "evaluate", "report", "run", "replay"
-
-
-class Executed:
-    """A value whose pickle writes a file when it is read."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return open, ("executed", "w")
+EVALUATE, REPORT, RUN = "evaluate", "report", "run"
 
 
 def seen(folder: Path) -> dict[str, bytes | str]:
-    """Everything in a folder: files with their contents, links with their targets."""
+    """Return everything in a folder: files with their contents, links with their targets."""
     return {
         str(path): str(path.readlink()) if path.is_symlink() else path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -114,24 +104,8 @@ def half_a_character(run: Path) -> None:
     path.write_text(path.read_text().replace('"device": "', '"device": "\\ud800'))
 
 
-def batch(content: bytes) -> Callable[[Path], None]:
-    """Keep such a batch of the first update."""
-
-    def change(run: Path) -> None:
-        (run / NOT_FINITE).mkdir()
-        (run / NOT_FINITE / "step-1.npz").write_bytes(content)
-
-    return change
-
-
-def pickled(run: Path) -> None:
-    (run / NOT_FINITE).mkdir()
-    path = run / NOT_FINITE / "step-1.npz"
-    np.savez(path, source=np.array([Executed()], object), target=np.zeros(1))
-
-
 def vocabulary(run: Path) -> None:
-    """Numbers in the place of pieces, with a digest that fits."""
+    """Put numbers in the place of pieces, with a digest that fits."""
     path = run / "vocabulary" / "vocabulary.json"
     pieces = tuple(range(10))
     digest = CharacterVocabulary(pieces).digest  # type: ignore[arg-type]
@@ -186,10 +160,6 @@ def nested(run: Path) -> None:
         (REPORT, sentences(statistics=[[1], [1, 2]])),
         (REPORT, sentences(statistics=[["a"]])),
         (REPORT, sentences(lengths=[1])),
-        (REPLAY, batch(b"")),
-        (REPLAY, batch(b"PK\3\4 and so on")),
-        (REPLAY, batch(pickle.dumps(Executed()))),
-        (REPLAY, pickled),
     ],
 )
 def test_a_hostile_run(tiny_runs, tmp_path, monkeypatch, capsys, command, harm):
@@ -206,7 +176,6 @@ def test_a_hostile_run(tiny_runs, tmp_path, monkeypatch, capsys, command, harm):
         EVALUATE: ["evaluate", str(run)],
         REPORT: ["report", "runs"],
         RUN: ["run", TINY, *options],
-        REPLAY: ["replay", str(run), "1"],
     }[command]
     sentence(capsys, *words)
     assert seen(outside) == before

@@ -73,7 +73,7 @@ ablation = Ablation(
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """The folder of the runs of the file above, and what was printed."""
+    """Return the folder of the runs of the file above, and what was printed."""
     folder = tmp_path_factory.mktemp("read")
     rows = "".join(f"w{n % 7} is w{n % 5},{'good' if n % 2 else 'bad'}\n" for n in range(50))
     (folder / "reviews.csv").write_text("text,label\n" + rows, encoding="utf-8")
@@ -100,7 +100,7 @@ def flat(params):
 
 
 def begun(experiment, runs: Path, folder: Path):
-    """The setup of a run in a folder, and what is said of it."""
+    """Return the setup of a run in a folder, and what is said of it."""
     corpus = experiment.task.load()
     resolved = experiment.resolve(corpus)
     setup = TrainSetup.of(resolved.recipe, corpus)

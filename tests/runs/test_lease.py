@@ -29,7 +29,7 @@ with lease.leased([Path(folder)]):
 
 
 def hold(folder: Path, machine: str, *, locks: bool = True) -> subprocess.Popen[str]:
-    """A process that holds the run until its input ends; machine "": one of its own."""
+    """Return a process that holds the run until its input ends; machine "": one of its own."""
     words = [sys.executable, "-c", HOLD, str(folder), machine, "yes" if locks else ""]
     pipe = subprocess.PIPE
     return subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, text=True)

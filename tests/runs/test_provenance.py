@@ -21,7 +21,7 @@ TINY = Path(__file__).parents[1] / "tiny.py"
 
 @pytest.fixture
 def runs(tiny_runs, tmp_path) -> Path:
-    """A copy of the finished runs of the tiny file, to be changed."""
+    """Return a copy of the finished runs of the tiny file, to be changed."""
     return Path(shutil.copytree(tiny_runs / "tiny", tmp_path / "tiny"))
 
 
@@ -40,12 +40,6 @@ def test_runs_of_other_sources_are_counted(runs, monkeypatch):
     assert said.startswith("4 runs are of another version of attnjax (")
     assert f"{before}) than this one (" in said
     assert said.endswith("sources ffffffffff)")
-    # an earlier version did not record its code: nothing is known of such a run
-    for path in runs.glob(f"scaled/seed-*/{RESULT}"):
-        content = read_sealed(path)
-        del content["code"], content["notes"]
-        write_sealed(path, content)
-    assert remarks(runs)[0].startswith("2 runs are of another version")
 
 
 def test_splits_are_named_by_their_origin(runs):

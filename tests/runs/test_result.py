@@ -13,7 +13,7 @@ from attnjax.training.loop.run_state import TrainResult
 OUTCOME = TrainResult(
     params={}, step=6, averaged=[3, 6], epochs=2, seconds=1.5, stopped="steps", best=0.25
 )
-MANIFEST = Manifest(experiment="tiny", variant="scaled", seed=3, settings={})
+MANIFEST = Manifest(experiment="tiny", variant="scaled", seed=3, settings={}, text="", path="")
 EXACT = MeasurementRecord(name="exact_match", value=0.5, better="higher")
 HIDDEN = MeasurementRecord(name="alignment_error", part=(1, 4), moment="initial", value=None)
 

@@ -35,7 +35,7 @@ def plan(runs: Path, *, seeds: int = 1) -> Sweep:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> Path:
-    """The folder of runs with one finished run."""
+    """Return the folder of runs with one finished run."""
     runs = tmp_path_factory.mktemp("runs")
     words = ["--variant", "scaled", "--seeds", "1", *STEPS]
     assert main(["run", str(TINY), "--runs", str(runs), *words]) == 0

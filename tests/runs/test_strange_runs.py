@@ -24,7 +24,7 @@ HOSTILE = "\x1b]0;x\x07\x1b[2J\x9b31m[link=x]y[/z]<script>"
 
 @pytest.fixture
 def place(tmp_path, monkeypatch) -> Iterator[Path]:
-    """The current folder, with programs that nobody wants to run; what hangs is ended."""
+    """Return the current folder, with programs that nobody wants to run; end what hangs."""
     for name in ("evil.py", "a.py", "x.py", "tiny.py"):
         (tmp_path / name).write_text("from pathlib import Path\nPath('executed').touch()\n")
     monkeypatch.chdir(tmp_path)
@@ -34,7 +34,7 @@ def place(tmp_path, monkeypatch) -> Iterator[Path]:
 
 
 def commands(runs: Path) -> list[list[str]]:
-    """What is typed of somebody's runs."""
+    """Return the commands that are typed of somebody's runs."""
     run = str(runs / "tiny/scaled/seed-0")
     other = str(runs / "tiny/scaled/seed-1")
     return [
@@ -48,7 +48,7 @@ def commands(runs: Path) -> list[list[str]]:
 
 
 def tried(capsys, words: list[str], place: Path) -> str:
-    """What a command says; nothing is executed, no other place is written to."""
+    """Return what a command says; nothing is executed, no other place is written to."""
     capsys.readouterr()
     code = main(words)
     printed = "".join(capsys.readouterr())

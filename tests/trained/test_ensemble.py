@@ -29,7 +29,7 @@ LINES = ["1 2", "3", "2 2 1"]
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory) -> list[Trained]:
-    """Two seeds of one model, and a model with another score, all trained on the same data."""
+    """Return two seeds of one model, and one with another score, trained on the same data."""
     folder = tmp_path_factory.mktemp("runs")
     file = Path(__file__).parents[1] / "tiny.py"
     assert main(["run", str(file), "--runs", str(folder), "--task.seed", "0"]) == 0

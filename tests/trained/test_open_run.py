@@ -37,7 +37,7 @@ def run(tiny_runs) -> OpenRun:
 
 
 def untrained(experiment: Experiment, vocabularies: Vocabularies) -> OpenRun:
-    """A run whose parameters are drawn."""
+    """Return a run whose parameters are drawn."""
     experiment = experiment.with_vocabularies(vocabularies)
     ids = jnp.full((1, 1), END)
     params = experiment.model.init(jax.random.key(0), ids, ids, deterministic=True)["params"]

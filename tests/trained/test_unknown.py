@@ -67,7 +67,7 @@ ablation = Ablation(
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory) -> Path:
-    """Sentences of "a" and of names that occur once."""
+    """Return sentences of "a" and of names that occur once."""
     folder = tmp_path_factory.mktemp("unknown")
     for split, count in (("train", 16), ("test", 6)):
         lines = [f"a {' '.join(f'{split}{n}{m}' for m in range(3 + n % 2))}" for n in range(count)]

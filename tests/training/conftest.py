@@ -10,7 +10,7 @@ from jax.experimental.compilation_cache import compilation_cache
 
 @pytest.fixture(scope="module")
 def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The tests here run a few programs many times."""
+    """Compile each program once: the tests here run a few programs many times."""
     folder = str(tmp_path_factory.mktemp("compiled"))
     settings = {
         "jax_compilation_cache_dir": folder,

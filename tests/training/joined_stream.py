@@ -30,7 +30,7 @@ SEED = 3
 
 
 def examples(corpus: str) -> Sequence[Any]:
-    """The training examples of a corpus."""
+    """Return the training examples of a corpus."""
     if corpus == "memory":
         return pairs(40)
     return prepared(ParallelText(folder=corpus, valid=None, test=None)).splits["train"]

@@ -57,7 +57,7 @@ class Lives:
     def spend(
         self, folder: Path, seeds: Sequence[int], seconds: float | None, *, saving: bool = False
     ) -> bool:
-        """Train; kill the training `seconds` after its first batch. Whether it was killed.
+        """Train; kill it `seconds` after its first batch; return whether it was killed.
 
         With `saving` the next moment is waited for at which a checkpoint is half written.
         """
@@ -108,7 +108,7 @@ def survived(folder: Path, kills: int, groups: Sequence[Sequence[int]]) -> str:
 
 
 def half_saved(folder: Path, seeds: Sequence[int]) -> bool:
-    """Whether a run has a checkpoint that is not complete."""
+    """Return whether a run has a checkpoint that is not complete."""
     steps = (step for seed in seeds for step in (folder / str(seed) / FOLDER).glob("*"))
     return any(
         step.suffix not in (".corrupt", ".deleted") and not (step / "digest").is_file()
@@ -117,7 +117,7 @@ def half_saved(folder: Path, seeds: Sequence[int]) -> bool:
 
 
 def assert_same(ours: Path, theirs: Path) -> None:
-    """Two runs have the same result, and the same losses at every step."""
+    """Assert that two runs have the same result, and the same losses at every step."""
 
     assert same(average(ours, AVERAGE), average(theirs, AVERAGE))
     losses = [

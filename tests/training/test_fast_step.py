@@ -38,14 +38,14 @@ def model(implementation: str) -> Transformer:
 
 
 def batch(random: np.random.Generator) -> Batch:
-    """Copies, each as long as chance has it."""
+    """Return copies, each as long as chance has it."""
     sides = random.integers(4, WORDS, (8, 6), dtype=np.int32)
     sides[np.arange(6) >= random.integers(1, 7, (8, 1))] = PAD
     return Batch(sides, sides)
 
 
 def plain_loss(params, batch):
-    """The whole softmax of all logits, and attention whose weights are formed."""
+    """Return the whole softmax of all logits, and attention whose weights are formed."""
     logits = model("dense").apply(
         {"params": params}, batch.source, shifted(batch.target), deterministic=True
     )

@@ -19,7 +19,7 @@ GIVEN = {join.COORDINATOR: "there:1234", join.COUNT: "4", join.INDEX: "3"}
 
 @pytest.fixture
 def asked(monkeypatch):
-    """How JAX is asked to join, instead of asking it."""
+    """Return how JAX is asked to join, instead of asking it."""
     calls = []
 
     def initialize(*arguments, local_device_ids, initialization_timeout):

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from attnjax.errors import Diverged
 from attnjax.training.log import metrics_log
-from attnjax.training.loop.finite_check import MOST_IN_A_ROW, kept_batch
+from attnjax.training.loop.finite_check import FOLDER, MOST_IN_A_ROW
 from attnjax.training.loop.run_state import Run, TrainResult
 from attnjax.training.loop.train import train
 from attnjax.training.objectives.base import CrossEntropy, Totals
@@ -33,7 +33,7 @@ SPOILED = 4
 
 
 def magic() -> float:
-    """A number that is that batch's alone, of the batches of the first epochs."""
+    """Return a number that is that batch's alone, of the batches of the first epochs."""
     numbers = [weighed(PLAN.batch(step, 0).source) for step in range(4 * PER_EPOCH)]
     assert numbers.count(numbers[SPOILED - 1]) == 1
     return float(numbers[SPOILED - 1])
@@ -56,7 +56,8 @@ class Spoiled(CrossEntropy):
         if key is None:
             return totals
         loss, count = totals["loss"]
-        return {**totals, "loss": (jnp.where(spoil, jnp.nan, 1.0) * loss, count)}
+        factor = 1 + jnp.log(jnp.where(spoil, -1.0, 1.0))
+        return {**totals, "loss": (factor * loss, count)}
 
 
 def recipe(not_finite: Any, *, always: bool = False) -> Recipe:
@@ -103,17 +104,30 @@ def test_a_run_goes_on_without_the_update_and_keeps_its_batch(tmp_path):
     rows = [row for row in metrics_log.read(tmp_path / "run") if row["split"] == "train"]
     assert sum(row["skipped"] for row in rows) == 1
     assert all(np.isfinite(row["loss"]) and row["host_memory"] > 2**20 for row in rows)
-    kept = kept_batch(tmp_path / "run", SPOILED)
-    assert kept is not None
-    jax.tree.map(np.testing.assert_array_equal, kept, PLAN.batch(SPOILED - 1, 0))
-    assert kept_batch(tmp_path / "run", SPOILED + 1) is None
+    (path,) = (tmp_path / "run" / FOLDER).iterdir()
+    with np.load(path, allow_pickle=False) as kept:
+        assert path.name == f"step-{SPOILED}.npz"
+        jax.tree.map(np.testing.assert_array_equal, {**kept}, PLAN.batch(SPOILED - 1, 0)._asdict())
 
 
-def test_a_run_that_stops_keeps_the_batch_and_names_the_command(tmp_path):
-    said = f"the loss of step {SPOILED} is nan; .*`attnjax replay RUN {SPOILED}`"
+def test_a_run_that_stops_keeps_the_batch_and_names_its_file(tmp_path):
+    said = rf"the loss of step {SPOILED} is nan; .*{FOLDER}/step-{SPOILED}\.npz"
     with pytest.raises(Diverged, match=said):
         go(tmp_path, recipe("stop"))
-    assert kept_batch(tmp_path, SPOILED) is not None
+    assert (tmp_path / FOLDER / f"step-{SPOILED}.npz").is_file()
+
+
+@pytest.mark.long
+def test_jax_names_the_operation_if_it_is_asked_to(tmp_path):
+    """Also after something has looked away from NaN for a while, as JAX itself does in a scan."""
+    jax.config.update("jax_debug_nans", True)
+    try:
+        with jax.debug_nans(False):
+            pass
+        with pytest.raises(FloatingPointError, match="nan"):
+            go(tmp_path, recipe("stop"))
+    finally:
+        jax.config.update("jax_debug_nans", False)
 
 
 def test_too_many_skipped_updates_in_a_row_stop_the_run(tmp_path):

@@ -68,7 +68,7 @@ def recipe(model: Any, objective: Any) -> Recipe:
 
 
 def shapes(model: Any, objective: Any) -> Any:
-    """The state before the first update, as shapes."""
+    """Return the state before the first update, as shapes."""
     initial = partial(initial_state, batch=BATCH, recipe=recipe(model, objective))
     return jax.eval_shape(initial, KEY)
 
@@ -89,7 +89,7 @@ def dtypes(variables: Any) -> set[str]:
 
 
 def products(program: Any) -> list[tuple[Any, bool]]:
-    """The matrix products, and whether a parameter is one of the two factors.
+    """Return the matrix products, and whether a parameter is one of the two factors.
 
     A parameter is an input of the program that only casts, slices and changes of shape came after.
     """

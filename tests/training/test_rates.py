@@ -27,7 +27,7 @@ RATES = (Constant(value=1e-3), InverseSquareRoot(peak=0.05, warmup=4))
 
 
 def go_at(folder: Path, *schedules: Schedule, **settings: Any) -> list[TrainResult]:
-    """A run of seed 7 for each schedule, together."""
+    """Return a run of seed 7 for each schedule, together."""
     recipe = Recipe(
         model=Toy(),
         objective=CrossEntropy(),

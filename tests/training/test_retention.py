@@ -15,7 +15,7 @@ def result_steps(saved: dict[int, RunProgress], training: Training) -> list[int]
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[tuple[int, RunProgress]]:
-    """All checkpoints that a training saved: ends of epochs, and some steps within them."""
+    """Return all checkpoints that a training saved: ends of epochs, and some steps within them."""
     last = draw(st.integers(1, 40))
     steps = {step for step in range(1, last) if not step % PER_EPOCH or draw(st.booleans())}
     losses = st.floats(0.1, 10, allow_subnormal=False)

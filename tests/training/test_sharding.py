@@ -66,7 +66,7 @@ def run(
     device_tokens: int | None = None,
     precision: Precision = "float32",
 ) -> tuple[np.ndarray, Any, str]:
-    """Losses [steps, seeds], parameters with an axis of seeds, and one process's program."""
+    """Return losses [steps, seeds], parameters with an axis of seeds, and one process's program."""
     together = len(seeds) > 1
     places = sharding.devices(how, rows=count, seeds=together)
     assert places.count == count
@@ -106,7 +106,7 @@ COLLECTIVES = "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permut
 
 
 def collectives(program: str) -> list[str]:
-    """What the devices say to each other, in the order of the program."""
+    """Return the collectives of a program, in its order."""
     return re.findall(rf" ({COLLECTIVES})(?:-start)?\(", program)
 
 
@@ -146,7 +146,7 @@ def test_in_float64_devices_and_seeds_together_change_nothing(model, seeds):
 
 @pytest.fixture
 def all_divided(monkeypatch):
-    """Small arrays are divided, too."""
+    """Divide small arrays, too."""
     monkeypatch.setattr(sharding, "SMALL", 1)
 
 

@@ -35,7 +35,7 @@ def state() -> State:
 
 
 def mean_loss(logits: np.ndarray, target: np.ndarray) -> float:
-    """The mean of -log p over the words of all sentences."""
+    """Return the mean of -log p over the words of all sentences."""
     shifted = logits - logits.max(-1, keepdims=True)
     logs = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
     gold = np.take_along_axis(logs, target[..., None], -1)[..., 0]

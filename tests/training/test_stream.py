@@ -18,7 +18,7 @@ END, CUT = 9, 4
 
 
 def stream(folder, corpus: str, batching: str, first: int, end: int, processes: int) -> str:
-    """The hash of the batches that processes hold together, step by step."""
+    """Return the hash of the batches that processes hold together, step by step."""
     folder.mkdir()
     words = ("-m", "tests.training.joined_stream", corpus, batching, str(first), str(end), folder)
     joined.finish(joined.start(words, processes=processes, devices=4 // processes))
@@ -32,7 +32,7 @@ def stream(folder, corpus: str, batching: str, first: int, end: int, processes: 
 
 
 def expected(examples, batching: str, first: int, end: int) -> str:
-    """The hash of the batches that a plan makes of examples in memory."""
+    """Return the hash of the batches that a plan makes of examples in memory."""
     plan, content = BATCHINGS[batching].plan(examples), hashlib.sha256()
     for step in range(first, end):
         for side in plan.batch(step, SEED):
@@ -42,7 +42,7 @@ def expected(examples, batching: str, first: int, end: int) -> str:
 
 @pytest.fixture(params=["memory", "prepared"])
 def corpus(request, tmp_path, monkeypatch):
-    """The name of a corpus for the processes, and its examples in memory."""
+    """Return the name of a corpus for the processes, and its examples in memory."""
     if request.param == "memory":
         return "memory", pairs(40)
     monkeypatch.setenv(VARIABLE, str(tmp_path / "prepared"))

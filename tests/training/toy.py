@@ -36,14 +36,14 @@ class Pair(NamedTuple):
 
 
 def pairs(count: int, seed: int = 0, longest: int = 6) -> list[Pair]:
-    """Sentences of mixed lengths, to be copied."""
+    """Return sentences of mixed lengths, to be copied."""
     random = np.random.default_rng(seed)
     sentences = (random.integers(4, WORDS, random.integers(1, longest)) for _ in range(count))
     return [Pair([*s.tolist(), END], [*s.tolist(), END]) for s in sentences]
 
 
 def ragged(count: int, seed: int, rows: int = 8) -> list[Batch]:
-    """Batches of unequal lengths whose last row is filler."""
+    """Return batches of unequal lengths whose last row is filler."""
     batches = []
     for index in range(count):
         sides = np.full((rows, 6), PAD, np.int32)

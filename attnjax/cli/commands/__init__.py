@@ -13,7 +13,6 @@ from attnjax.cli.commands import (
     prepare_data,
     record,
     rehearse,
-    replay,
     report,
     results,
     run,
@@ -43,6 +42,6 @@ GROUPS = {
         "record": record.record,
         "results": results.results,
     },
-    "look deeper": {"replay": replay.replay, "rehearse": rehearse.rehearse},
+    "look deeper": {"rehearse": rehearse.rehearse},
 }
 """The commands by their use, those of the first week first."""

@@ -49,7 +49,7 @@ def checkpoints(
 
 
 def _shown(size: int) -> str:
-    """A number of bytes with its unit."""
+    """Return a number of bytes with its unit."""
     for unit in ("B", "KiB", "MiB"):
         if size < 1024:
             return f"{size:.0f} {unit}"

@@ -44,7 +44,7 @@ def compare(
 
 
 def _names(first: Path, second: Path) -> tuple[str, str]:
-    """What tells two folders apart: their paths without the parts that both begin and end with."""
+    """Return the paths of two folders without their common beginning and end."""
     ours, theirs = first.resolve().parts, second.resolve().parts
     for end in (0, -1):
         while ours and theirs and ours[end] == theirs[end]:

@@ -86,7 +86,7 @@ def _scores(
     trained, beam, symbols = chosen.open(), chosen.beam, chosen.max_symbols
     if source is not None and reference is not None:
         return evaluate_files(trained, source, reference, beam=beam, max_symbols=symbols)
-    measured = any(each.path == "measures" for each in chosen.overrides)
+    measured = any(change.path == "measures" for change in chosen.overrides)
     return evaluate(trained, split=split, beam=beam, measured=measured)
 
 

@@ -65,7 +65,7 @@ def predict(
 
 
 def _lines(stream: BinaryIO) -> Iterator[tuple[int, Sequence[str]]]:
-    """The lines that have come, as soon as they have, with the number of the first of them."""
+    """Yield lines as soon as they arrive, with the number of the first of them."""
     rest, first = b"", 1
     while content := stream.read1(AT_ONCE):  # pyright: ignore[reportAttributeAccessIssue]
         *lines, rest = (rest + content).split(b"\n")
@@ -77,7 +77,7 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[int, Sequence[str]]]:
 
 
 def _text(line: bytes, number: int) -> str:
-    """A line of UTF-8, the first without a byte order mark."""
+    """Decode a line of UTF-8, the first without a byte order mark."""
     try:
         written = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
         return written.decode("utf-8").removesuffix("\r")

@@ -22,7 +22,7 @@ from attnjax.training.checkpoints.corruption import (
     set_corrupt_aside,
     write_digest,
 )
-from attnjax.training.checkpoints.disk import check_space, writable
+from attnjax.training.checkpoints.disk import writable
 from attnjax.training.checkpoints.retention import epoch_ends, reasons
 from attnjax.training.checkpoints.snapshot import (
     RunProgress,
@@ -86,7 +86,7 @@ class Checkpoints:
         if step in self.steps and outcome(self.progress(step)) == outcome(snapshot.progress):
             return  # interrupted again before the first step after a resume
         with writable(self.folder), _seen_by_orbax(self.folder) as seen:
-            check_space(self.folder, snapshot.size)
+            self.folder.stat()  # Orbax would make a folder that is gone
             self._delete([step] if step in self.steps else [])
             items = ocp.args.Composite(
                 params=ocp.args.StandardSave(snapshot.params),
@@ -119,7 +119,7 @@ class Checkpoints:
             self._steps.discard(step)
 
     def restore(self, step: int, like: State) -> State:
-        """The state that was saved at `step`, which must have the paths and shapes of `like`.
+        """Return the state saved at `step`, which must have the paths and shapes of `like`.
 
         Raises:
             UserError: the checkpoint is corrupt, or its arrays have other paths or shapes.
@@ -137,7 +137,7 @@ class Checkpoints:
         return state_of(read["params"], read["rest"])
 
     def ends(self, count: int, order: EpochOrder = "last") -> list[int]:
-        """The steps of the first `count` ends of epochs, or of all if fewer are saved.
+        """Return the steps of the first `count` ends of epochs, or of all if fewer are saved.
 
         Raises:
             UserError: no end of an epoch is saved, or a checkpoint is corrupt.
@@ -150,14 +150,14 @@ class Checkpoints:
         return steps
 
     def average(self, steps: Sequence[int]) -> Any:
-        """The arithmetic mean of the parameters at some steps, as NumPy arrays."""
+        """Return the arithmetic mean of the parameters at some steps, as NumPy arrays."""
         if missing := sorted({*steps} - {*self.steps}):
             raise UserError(
                 f"{self.folder} lacks the checkpoint of step {missing[0]}, which the run's "
                 "parameters are made of: restore it from a copy, or train the run again"
             )
         items = [self._read(step, params=ocp.args.StandardRestore()) for step in steps]
-        saved = [something(each["params"]) for each in items]
+        saved = [something(item["params"]) for item in items]
         # in float64, so that the mean of equal numbers is that number
         return jax.tree.map(
             lambda *x: np.mean(x, axis=0, dtype=np.float64).astype(x[0].dtype), *saved
@@ -173,7 +173,7 @@ class Checkpoints:
         return {step: self.progress(step) for step in self.steps}
 
     def damage(self, step: int) -> str | None:
-        """The damage to the checkpoint of a step, in words; None: it is whole."""
+        """Describe the damage to the checkpoint of a step; None: it is whole."""
         return None if step in self._whole else corruption(self.folder / str(step))
 
     def _read(self, step: int, **items: Any) -> Any:
@@ -208,7 +208,7 @@ class Checkpoints:
 
 @contextmanager
 def _seen_by_orbax(folder: Path) -> Iterator[Path]:
-    """A path to a folder without brackets or asterisks: Orbax takes its paths for patterns."""
+    """Yield a path to a folder without brackets or asterisks: to Orbax paths are patterns."""
     if glob.escape(str(folder)) == str(folder):
         yield folder
         return
@@ -230,7 +230,7 @@ def _check_shapes(folder: Path, saved: Any, wanted: Snapshot) -> None:
 
 
 def _checkpointer() -> ocp.Checkpointer:
-    """Orbax for this process alone."""
+    """Return a checkpointer of Orbax for this process alone."""
     here = jax.process_index()
     alone = ocp.options.MultiprocessingOptions(
         primary_host=here, active_processes={here}, barrier_sync_key_prefix=FOLDER
@@ -245,23 +245,23 @@ def _checkpointer() -> ocp.Checkpointer:
 
 
 def has_checkpoints(folder: Path) -> bool:
-    """Whether the run in `folder` has any checkpoint, corrupt or not."""
+    """Return whether the run in `folder` has any checkpoint, corrupt or not."""
     return bool(saved_steps(Path(folder) / FOLDER)) or any(Path(folder, FOLDER).glob("*.corrupt"))
 
 
 def latest_step(folder: Path) -> int:
-    """The step of the latest checkpoint of the run in `folder`; 0: there is none."""
+    """Return the step of the latest checkpoint of the run in `folder`; 0: there is none."""
     return max(saved_steps(Path(folder) / FOLDER), default=0)
 
 
 def average(folder: Path, count: int, order: EpochOrder = "last") -> Any:
-    """The averaged parameters of the run in `folder`; see `Checkpoints.ends`."""
+    """Average the parameters of the run in `folder` over ends of epochs; see `Checkpoints.ends`."""
     with _opened(folder) as checkpoints:
         return checkpoints.average(checkpoints.ends(count, order))
 
 
 def average_of(folder: Path, steps: Sequence[int]) -> Any:
-    """The parameters of the run in `folder`, averaged over steps; see `Checkpoints.average`."""
+    """Average the parameters of the run in `folder` over steps; see `Checkpoints.average`."""
     with _opened(folder) as checkpoints:
         return checkpoints.average(steps)
 

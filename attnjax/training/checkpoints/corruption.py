@@ -16,21 +16,19 @@ def write_digest(folder: Path) -> None:
 
 
 def corruption(folder: Path) -> str | None:
-    """The damage to a checkpoint's files, in words; None: they are as they were saved."""
+    """Describe the damage to a checkpoint's files; None: they are as they were saved."""
     digest = folder / DIGEST
     if not folder.is_dir():
         raise FileNotFoundError(folder)
     if not digest.is_file():
         return f"the checkpoint {folder} has no digest: its save was cut off"
-    files = _digest(folder)
-    # the digest of an earlier version does not hold the step
-    if digest.read_bytes() not in (_of_step(folder.name, files).encode(), files.encode()):
+    if digest.read_bytes() != _of_step(folder.name, _digest(folder)).encode():
         return f"the checkpoint {folder} is corrupt: its files are not those that were saved"
     return None
 
 
 def saved_steps(folder: Path) -> list[int]:
-    """The steps of the checkpoints in a folder, corrupt ones left out."""
+    """Return the steps of the checkpoints in a folder, corrupt ones left out."""
     names = (path.name for path in folder.glob("*"))
     return [int(name) for name in names if name.isascii() and name.isdigit()]
 
@@ -53,12 +51,12 @@ def set_corrupt_aside(folder: Path) -> set[int]:
 
 
 def _of_step(step: str, files: str) -> str:
-    """The digest of a step's checkpoint: one that is renamed to another step does not have it."""
+    """Return the digest of a step's checkpoint; renamed to another step it does not fit."""
     return hashlib.sha256(f"{step} {files}".encode()).hexdigest()
 
 
 def _digest(folder: Path) -> str:
-    """The SHA-256 of the names and contents of all files in a checkpoint's folder."""
+    """Return the SHA-256 of the names and contents of all files in a checkpoint's folder."""
     total = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.name.startswith(DIGEST):

@@ -2,26 +2,12 @@
 
 import errno
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 
 from attnjax.errors import MachineError, UserError, message
-
-SPARE = 2**24  # bytes that a disk must have free beside what is to be saved
-
-
-def check_space(folder: Path, size: int) -> None:
-    """Refuse to save `size` bytes on a nearly full disk: Orbax's threads would print tracebacks."""
-    free, wanted = shutil.disk_usage(folder).free, size + SPARE
-    if free < wanted:
-        raise MachineError(
-            f"the disk of {folder} has {free / 1e6:.1f} MB free; a checkpoint of {size / 1e6:.1f} "
-            f"MB wants {wanted / 1e6:.1f} MB: what was saved before is whole; make room and repeat "
-            "the command to go on from there"
-        )
 
 
 @contextmanager
@@ -52,7 +38,7 @@ def writable(folder: Path) -> Iterator[None]:
 
 
 def _named(error: Exception, folder: Path) -> str | None:
-    """What the system says of a file below a folder; None: it says nothing, or names no file."""
+    """Return the system's message about a file below a folder; None: it names no such file."""
     # a library may have made the folder again, after it was gone
     if not isinstance(error, OSError) or error.filename is None:
         return None
@@ -60,7 +46,7 @@ def _named(error: Exception, folder: Path) -> str | None:
 
 
 def _trouble(folder: Path) -> str | None:
-    """What the system says when a file is written into a folder; None: it is written."""
+    """Write a file into a folder as a test; return the system's error message, or None."""
     try:
         with TemporaryFile(dir=folder) as file:
             file.write(bytes(2**12))

@@ -8,7 +8,7 @@ from attnjax.training.settings import EpochOrder, Training
 
 
 def epoch_ends(saved: Mapping[int, RunProgress], order: EpochOrder) -> list[int]:
-    """The saved steps at ends of epochs and at the end of the training.
+    """Return the saved steps at ends of epochs and at the end of the training.
 
     "last": the latest first; "best": the lowest validation loss first, of equal losses, and without
     any, the earlier step.
@@ -26,7 +26,7 @@ def epoch_ends(saved: Mapping[int, RunProgress], order: EpochOrder) -> list[int]
 
 
 def reasons(saved: Mapping[int, RunProgress], training: Training) -> dict[int, list[str]]:
-    """Why each checkpoint is kept, in words; a checkpoint without a reason may be deleted.
+    """Return the reasons to keep each checkpoint; one without a reason may be deleted.
 
     A resume needs the latest checkpoint, and the one before it in case the latest is damaged. Once
     training has ended, the latest is enough. Of the best checkpoints only true ends of epochs count

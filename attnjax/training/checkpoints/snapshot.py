@@ -55,14 +55,9 @@ class Snapshot:
         params, rest = jax.tree.map(np.array, (state.params, rest))
         return cls(step=int(state.step), params=params or NOTHING, rest=rest, progress=progress)
 
-    @property
-    def size(self) -> int:
-        """The number of bytes of all arrays."""
-        return sum(leaf.nbytes for leaf in jax.tree.leaves((self.params, self.rest)))
-
 
 def blank(like: State) -> Snapshot:
-    """Zeros, for Orbax to read a snapshot of these shapes."""
+    """Return a snapshot of zeros, for Orbax to restore one of these shapes."""
 
     def zeros(leaf: Any) -> Any:
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
@@ -73,18 +68,18 @@ def blank(like: State) -> Snapshot:
 
 
 def state_of(params: Any, rest: dict[str, Any]) -> State:
-    """The state that a snapshot was made of."""
+    """Return the state that a snapshot was made of."""
     key = jax.random.wrap_key_data(rest["key"])
     return State(**{**rest, "params": something(params), "key": key})
 
 
 def something(params: Any) -> Any:
-    """The parameters as they were before an empty dict was replaced by `NOTHING`."""
+    """Return the parameters as they were before an empty dict was replaced by `NOTHING`."""
     return {} if params.keys() == NOTHING.keys() else params
 
 
 def difference(saved: Any, wanted: Any) -> str | None:
-    """How saved parameters differ from those wanted, in paths or shapes; None: they do not."""
+    """Describe how saved parameters differ from those wanted, in path or shape, or return None."""
     ours, theirs = (
         {name: [*leaf.shape] for name, leaf in flat(params).items()} for params in (wanted, saved)
     )
@@ -102,5 +97,5 @@ def difference(saved: Any, wanted: Any) -> str | None:
 
 
 def shapes(tree: Any) -> list[tuple[int, ...]]:
-    """The shapes of all arrays in a tree, sorted: the kinds of its nodes do not matter."""
+    """Return the sorted shapes of all arrays in a tree: the kinds of its nodes do not matter."""
     return sorted(tuple(leaf.shape) for leaf in jax.tree.leaves(tree))

@@ -5,8 +5,6 @@ Only the first process reads and writes files: runs, checkpoints, logs.
 
 import atexit
 import json
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -19,58 +17,32 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from attnjax.errors import Interrupted, MachineError, UserError, exhausted, first_line
+from attnjax.errors import Interrupted, MachineError, UserError, first_line
 from attnjax.training.devices.join import end_process, join
-from attnjax.training.devices.last_words import replaced_by
 
-# how long a process that has failed waits for the others to notice, or to fail as it did
-SECONDS_TO_FAIL = 20
-
-# what is said when another process was killed
-GONE = "another process has ended, or cannot be reached any more"
-GOES_ON = "the same command goes on from what is saved"
-
-FAILED = "failed"  # the coordinator's key for the sentence of a process that has failed
+SECONDS_TO_FAIL = 20  # the longest wait for the others to fail as this process did
 
 _meetings, _messages = numbers(), numbers()
 
 
 @contextmanager
 def joined() -> Iterator[None]:
-    """`join` for the time of a command; when it fails in one process it ends in all of them."""
+    """Join the other processes for the time of a command.
+
+    A process that fails ends without them: they may be waiting for it in a step, where JAX ends
+    them.
+    """
     join()
     _check_platform()
-    if count() == 1:
-        yield
-        return
-    with replaced_by(f"{GONE}; {GOES_ON}"), _failing_with_the_others():
-        yield
-
-
-@contextmanager
-def _failing_with_the_others() -> Iterator[None]:
-    ended = threading.Event()
-    watch = threading.Thread(target=_end_with_the_others, args=(ended,), daemon=True)
-    watch.start()
     try:
-        try:
-            yield
-        except jax.errors.JaxRuntimeError as error:
-            if exhausted(error):
-                raise
-            raise gone(error) from error
-        finally:
-            ended.set()
-            watch.join()
+        yield
     except Interrupted:  # is no failure: all processes have agreed on it
         raise
     except BaseException as error:
-        with suppress(jax.errors.JaxRuntimeError):  # another one has failed, too, or is gone
-            _client().key_value_set(FAILED, f"process {index()} failed: {error}")
-            _client().wait_at_barrier(FAILED, SECONDS_TO_FAIL * 1000)
-        # JAX's own end would wait for the others, and abort when they do not come
-        code = 2 if isinstance(error, UserError | MemoryError | OSError) else 1
-        atexit.register(end_process, code)
+        if count() > 1:
+            # JAX's own end would wait for the others, for minutes
+            code = 2 if isinstance(error, UserError | MemoryError | OSError) else 1
+            atexit.register(end_process, code)
         raise
 
 
@@ -90,40 +62,30 @@ def _check_platform() -> None:
 
 
 def gone(error: Exception) -> MachineError:
-    """The sentence for an error that this process alone has met in what all compute together."""
-    if exhausted(error) or not isinstance(error, jax.errors.JaxRuntimeError):
-        return MachineError(f"only this process has failed: {first_line(error)}")
-    return MachineError(f"{GONE} ({first_line(error)}); {GOES_ON}")
-
-
-def _end_with_the_others(ended: threading.Event) -> None:
-    """End this process when another one has failed; it may be waiting for that one in a step."""
-    while not ended.wait(1):
-        with suppress(jax.errors.JaxRuntimeError):  # there is no such key as yet
-            sentence = _client().key_value_try_get(FAILED)
-            print(f"attnjax: {sentence}", file=sys.stderr, flush=True)
-            with suppress(jax.errors.JaxRuntimeError):
-                _client().wait_at_barrier(FAILED, SECONDS_TO_FAIL * 1000)
-            end_process(2)
+    """Return the error to raise for one that not all processes have met."""
+    return MachineError(
+        f"{first_line(error)}: the other processes have not met this error, or have ended; the "
+        "same command goes on from what is saved"
+    )
 
 
 def count() -> int:
-    """The number of processes."""
+    """Return the number of processes."""
     return jax.process_count() if jax.distributed.is_initialized() else 1
 
 
 def index() -> int:
-    """The number of this process, from 0."""
+    """Return the number of this process, from 0."""
     return jax.process_index() if jax.distributed.is_initialized() else 0
 
 
 def is_first() -> bool:
-    """Whether this process is the one that reads and writes files."""
+    """Return whether this process is the one that reads and writes files."""
     return index() == 0
 
 
 def begin_to_agree(value: int) -> Callable[[], int]:
-    """A function that gives all processes the greatest value: the number of a signal, a flag.
+    """Start an all-reduce of the greatest value; return a function that waits for the result.
 
     The devices compare the values meanwhile: who calls it a training step later does not wait.
     """
@@ -139,17 +101,17 @@ def begin_to_agree(value: int) -> Callable[[], int]:
 
 @cache
 def _greatest() -> tuple[Mesh, Callable[[jax.Array], jax.Array]]:
-    """A device of each process, and the compiled maximum over them."""
+    """Return a mesh of one device a process, and the compiled maximum over it."""
     devices = np.asarray([jax.local_devices(number)[0] for number in range(count())])
     mesh = Mesh(devices, ("processes",), axis_types=(AxisType.Auto,))
     return mesh, jax.jit(jnp.max, out_shardings=NamedSharding(mesh, PartitionSpec()))
 
 
-def say(value: Any = None) -> Any:
-    """What the first process says, a value of JSON, in all processes: they wait, for hours even."""
+def broadcast_json(value: Any = None) -> Any:
+    """Send a JSON value from process 0 to all processes. They wait without a time limit."""
     if count() == 1:
         return value
-    key = f"said/{next(_messages)}"
+    key = f"json/{next(_messages)}"
     if is_first():
         _client().key_value_set(key, json.dumps(value))
         return value
@@ -159,7 +121,7 @@ def say(value: Any = None) -> Any:
 
 
 def all_failed() -> bool:
-    """Whether every process is here, each after an error in what they were doing together."""
+    """Return whether every process comes here, after an error in a shared computation."""
     try:
         if count() > 1:
             _client().wait_at_barrier(f"failed/{next(_meetings)}", SECONDS_TO_FAIL * 1000)
@@ -169,7 +131,7 @@ def all_failed() -> bool:
 
 
 def broadcast(tree: Any) -> Any:
-    """The first process's arrays, bit for bit, in all processes; the others give the shapes."""
+    """Send process 0's arrays to all processes, bit for bit; the others give the shapes."""
     return tree if count() == 1 else jax.tree.map(_broadcast, tree)
 
 

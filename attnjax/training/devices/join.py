@@ -53,7 +53,7 @@ def join(environment: Mapping[str, str] = os.environ) -> None:
 
 
 def _given(environment: Mapping[str, str]) -> tuple[str, int, int] | None:
-    """The coordinator, number of processes and our number, from JAX's variables; None: not set."""
+    """Return coordinator, process count and process id from JAX's variables, or None if not set."""
     missing = [name for name in (COUNT, INDEX) if name not in environment]
     if len(missing) == 1 and environment.get(COUNT) != "1":
         raise UserError(f"{COUNT} and {INDEX} belong together; {missing[0]} is not set")
@@ -81,7 +81,7 @@ def _number(name: str, value: str) -> int:
 
 
 def _cluster(environment: Mapping[str, str]) -> bool:
-    """Whether this is one of several processes that a cluster has started with one command.
+    """Return whether a cluster has started this and other processes with one command.
 
     An allocation of SLURM, a pod or a machine with a TPU may also hold a process that is alone.
     """
@@ -93,11 +93,11 @@ def _cluster(environment: Mapping[str, str]) -> bool:
     from jax._src.clusters import GceTpuCluster, GkeTpuCluster
 
     slices = (GkeTpuCluster, GceTpuCluster)
-    return any(each.is_env_present() and each.get_process_count() > 1 for each in slices)
+    return any(cluster.is_env_present() and cluster.get_process_count() > 1 for cluster in slices)
 
 
 def _devices(environment: Mapping[str, str]) -> list[int] | None:
-    """The machine's devices that this process uses; []: all; None: one, as JAX has it."""
+    """Return the machine's devices that this process uses; []: all; None: JAX's default, one."""
     # SLURM's only process of a machine uses all devices, where JAX would leave it one
     alone = environment.get("SLURM_STEP_TASKS_PER_NODE", "").split("(")[0] == "1"
     return [] if alone and "JAX_LOCAL_DEVICE_IDS" not in environment else None

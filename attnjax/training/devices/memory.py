@@ -13,20 +13,20 @@ STATES, NUMBERS_AN_OUTPUT = 2, 4  # what a training step holds at once, see `see
 
 
 def peak_memory() -> dict[str, int]:
-    """The highest memory so far in bytes: of the process, and of its fullest device if it tells."""
+    """Return the peak memory in bytes, of the process and of its fullest device if known."""
     # in bytes on macOS, in KiB elsewhere
     unit = 1 if sys.platform == "darwin" else 1024
     peaks = {"host_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
     stats = [device.memory_stats() or {} for device in jax.local_devices()]
-    known = [each["peak_bytes_in_use"] for each in stats if "peak_bytes_in_use" in each]
+    known = [memory["peak_bytes_in_use"] for memory in stats if "peak_bytes_in_use" in memory]
     return peaks | ({"device_memory": max(known)} if known else {})
 
 
 def free_memory() -> int | None:
-    """The free bytes of the fullest device, or of a machine of CPUs alone; None: nobody tells."""
+    """Return the free bytes of the fullest device or of a CPU machine; None: unknown."""
     stats = [device.memory_stats() or {} for device in jax.local_devices()]
-    if all("bytes_limit" in each for each in stats):
-        return min(each["bytes_limit"] - each.get("bytes_in_use", 0) for each in stats)
+    if all("bytes_limit" in memory for memory in stats):
+        return min(memory["bytes_limit"] - memory.get("bytes_in_use", 0) for memory in stats)
     system = Path("/proc/meminfo")
     if jax.default_backend() != "cpu" or not system.exists():
         return None
@@ -35,7 +35,7 @@ def free_memory() -> int | None:
 
 
 def seed_memory(setup: TrainSetup) -> int:
-    """An estimate, from shapes alone, of the bytes that a device needs for each seed of a group.
+    """Estimate from shapes alone the bytes that a device needs for each seed of a group.
 
     The state is held, its gradient and its update are computed, and the backward pass reads a few
     numbers of each output of each linear map at each position of the largest batch.

@@ -1,4 +1,4 @@
-"""The devices that a training step runs on, of all processes; no other file knows devices.
+"""Data-parallel and FSDP execution of a training step. Only this module handles devices.
 
 Every process has the whole batch on its host, puts its own devices' rows on them, and calls the
 same steps in the same order.
@@ -36,7 +36,7 @@ class Step(Protocol):
 
 
 def devices(how: Parallel, *, rows: int, seeds: bool) -> "Devices":
-    """The largest number of devices that divides `rows`, a divisor of the rows of every batch.
+    """Return as many devices as divide `rows`, a divisor of the rows of every batch.
 
     Other devices stay idle, and every process has equally many. With `seeds` all arrays have a
     leading axis of seeds, over which the step is mapped.
@@ -50,11 +50,11 @@ def devices(how: Parallel, *, rows: int, seeds: bool) -> "Devices":
         )
     local = max(n for n in range(1, jax.local_device_count() + 1) if rows % (n * processes) == 0)
     used = [device for n in range(processes) for device in jax.local_devices(n)[:local]]
-    return together(used, how, seeds=seeds)
+    return devices_of(used, how, seeds=seeds)
 
 
-def together(used: Sequence[Any], how: Parallel, *, seeds: bool) -> "Devices":
-    """These devices of JAX; for those of another machine a step can be compiled only."""
+def devices_of(used: Sequence[Any], how: Parallel, *, seeds: bool) -> "Devices":
+    """Wrap JAX devices. A step for devices of another machine can be compiled, not run."""
     mesh = Mesh(np.asarray(used), (DATA,), axis_types=(AxisType.Auto,))
     return {"mesh": Devices, "pmap": Mapped, "fsdp": Divided}[how](mesh, seeds)
 
@@ -101,7 +101,7 @@ class Devices:
         return jax.jit(shared, donate_argnums=0 if donate else ())
 
     def shapes(self, held: Any, batch: Any) -> tuple[Any, Any]:
-        """The shapes of a compiled step's arguments, from those of a state and of a batch."""
+        """Return the shapes of a compiled step's arguments, from those of state and batch."""
         self._rows(batch)
         rows = NamedSharding(self.mesh, self._rows_axes())
 
@@ -112,11 +112,11 @@ class Devices:
         return held, jax.tree.map(lambda x: put(x, rows), batch)
 
     def fetch(self, tree: Any) -> Any:
-        """The result of a compiled step or of `replicate`, as a device of this process has it."""
+        """Return the result of a compiled step or of `replicate`, as a local device has it."""
         return jax.tree.map(_whole, tree)
 
     def _known(self, step: Step, over_devices: OverDevices) -> Callable[[Any, Any], Any]:
-        """The step, which is traced for the platform of these devices, with the axis of seeds."""
+        """Return the step, traced for the platform of these devices and mapped over seeds."""
         platform = platform_of(self.mesh.devices.flat[0])
 
         def call(held: Any, batch: Any) -> Any:
@@ -126,7 +126,7 @@ class Devices:
         return jax.vmap(call) if self.seeds else call
 
     def _rows(self, batch: Any) -> int:
-        """The number of rows of a device."""
+        """Return the number of rows of a device."""
         rows = batch.target.shape[self.seeds]
         if rows % self.count:
             raise UserError(
@@ -139,7 +139,7 @@ class Devices:
         return PartitionSpec(None, DATA) if self.seeds else PartitionSpec(DATA)
 
     def _place(self, shape: tuple[int, ...]) -> NamedSharding:
-        """How an array of a state or of a result is divided among the devices: not at all."""
+        """Return the sharding of an array of a state or of a result: replicated."""
         return NamedSharding(self.mesh, PartitionSpec())
 
 
@@ -183,7 +183,7 @@ class Divided(Devices):
         return over_rows(summed, out_specs=jax.tree.map(_along, axes))(held, batch)
 
     def _place(self, shape: tuple[int, ...]) -> NamedSharding:
-        """How an array of a result is divided; an axis of seeds is not."""
+        """Return the sharding of an array; an axis of seeds is not divided."""
         seeds = (None,) * self.seeds
         axes = _along(self._divided_axis(shape[self.seeds :]))
         return NamedSharding(self.mesh, PartitionSpec(*seeds, *axes))
@@ -244,17 +244,17 @@ class Mapped(Devices):
         return _first(tree)
 
     def _own(self) -> NamedSharding:
-        """An array with a leading axis of this process's devices."""
+        """Return the sharding of an array with a leading axis of this process's devices."""
         return NamedSharding(self.mesh.local_mesh, PartitionSpec(DATA))
 
 
 def _sum_here[T](function: Callable[[Any, Any], T], held: Any, batch: Any) -> T:
-    """The sum over all devices, in a program in which each has its own rows of the batch."""
+    """Sum over all devices by an all-reduce; each device computes its own rows of the batch."""
     return jax.lax.psum(function(held, batch), DATA)
 
 
 def _whole(x: jax.Array) -> Any:
-    """An array that this process can read; one after the other, they need not fit together."""
+    """Return an array that this process can read, gathered from all processes if need be."""
     if x.is_fully_addressable:
         return x
     if x.is_fully_replicated:

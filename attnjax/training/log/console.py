@@ -61,7 +61,7 @@ class Display:
         self._say(*words, self._left(step))
 
     def _left(self, step: int) -> str:
-        """The time left at the speed so far, in words; "" before the speed is known."""
+        """Return the estimated time left, in words; "" before the speed is known."""
         if self._first is None or step in (self._first, self._steps):
             return ""
         a_step = (time.monotonic() - self._began) / (step - self._first)
@@ -77,5 +77,5 @@ class Display:
 
 
 def _mean_of(values: np.ndarray) -> str:
-    """A note beside a mean over the seeds that train together; "" for a single seed."""
+    """Return a note beside a mean over the seeds that train together; "" for a single seed."""
     return f"(mean of {values.size} seeds)" if values.size > 1 else ""

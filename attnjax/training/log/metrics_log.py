@@ -141,7 +141,7 @@ class RunningMean:
                 self._sums[name] = self._sums.get(name, 0.0) + value * tokens
 
     def means(self) -> dict[str, np.ndarray]:
-        """The means, and "tokens_per_second"; {} if nothing was added."""
+        """Return the means, and "tokens_per_second"; {} if nothing was added."""
         if not self._sums:
             return {}
         speed = self.tokens / self.seconds
@@ -152,7 +152,7 @@ class RunningMean:
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a run's metrics.jsonl up to the first that is damaged or cut off."""
+    """Read the rows of a run's metrics.jsonl up to the first that is damaged or cut off."""
     path = folder / FILE
     return _rows(plain_file(path).read_bytes()) if path.exists() else []
 
@@ -172,7 +172,7 @@ def _rows(content: bytes) -> list[dict[str, Any]]:
 
 
 def _is_row(row: Any) -> bool:
-    """Whether a row is one of those that `MetricsLog` writes: numbers, at a step of a split."""
+    """Return whether a row is one that `MetricsLog` writes: numbers, at a step of a split."""
     return (
         isinstance(row, dict)
         and isinstance(row.get("split"), str)

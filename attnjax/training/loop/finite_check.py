@@ -1,20 +1,15 @@
 """A check of every loss and gradient: what is not finite ends a run, and its batch is kept."""
 
-import zlib
-from pathlib import Path
-from zipfile import BadZipFile
-
 import numpy as np
 
-from attnjax.data.batch_plan import Batch, PackedBatch
-from attnjax.errors import Diverged, UserError, first_line
+from attnjax.errors import Diverged, UserError
 from attnjax.files import replacing
 from attnjax.training.devices import hosts
 from attnjax.training.loop.group import RunGroup
 from attnjax.training.loop.run_state import RunState
 from attnjax.training.loop.trainer import Hook
 
-# the folder of kept batches, in the run's folder: `step-<n>.npz`, for `attnjax replay RUN <n>`
+# the folder of kept batches, in the run's folder: `step-<n>.npz`
 FOLDER = "not_finite"
 
 MOST_IN_A_ROW = 10  # the number of skipped updates in a row after which a run stops
@@ -81,21 +76,5 @@ class FiniteCheck(Hook):
 def _advice(step: int) -> str:
     return (
         "a lower learning rate, a longer warm-up or clipping may help (earlier checkpoints are "
-        f"kept; `attnjax replay RUN {step}` says where it arises)"
+        f"kept, and so is the batch, as {FOLDER}/step-{step}.npz)"
     )
-
-
-def kept_batch(folder: Path, step: int) -> Batch | PackedBatch | None:
-    """The batch of an update that was kept; None: it was not."""
-    path = folder / FOLDER / f"step-{step}.npz"
-    if not path.exists():
-        return None
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            kind = PackedBatch if len(arrays.files) > len(Batch._fields) else Batch
-            batch = kind(**arrays)
-    except (OSError, ValueError, TypeError, KeyError, EOFError, zlib.error, BadZipFile) as error:
-        raise UserError(f"{path} is damaged: it holds no batch ({first_line(error)})") from error
-    if not all(array.dtype.kind in "biuf" for array in batch):
-        raise UserError(f"{path} is damaged: its arrays are no numbers")
-    return batch

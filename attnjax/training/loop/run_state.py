@@ -80,7 +80,7 @@ def open_runs(runs: Sequence[Run], training: Training, opened: ExitStack) -> lis
     if not hosts.is_first():
         return [
             RunState(run=run, step=step, progress=read_record(progress, RunProgress, "process 0"))
-            for run, (step, progress) in zip(runs, hosts.say(), strict=True)
+            for run, (step, progress) in zip(runs, hosts.broadcast_json(), strict=True)
         ]
     saved = [opened.enter_context(closing(Checkpoints(run.folder))) for run in runs]
     latest = {
@@ -99,7 +99,7 @@ def open_runs(runs: Sequence[Run], training: Training, opened: ExitStack) -> lis
         log = MetricsLog(run.folder, step=step, end=state.progress.log)
         state.checkpoints, state.log = checkpoints, opened.enter_context(closing(log))
         states.append(state)
-    hosts.say([[run.step, asdict(run.progress)] for run in states])
+    hosts.broadcast_json([[run.step, asdict(run.progress)] for run in states])
     return states
 
 

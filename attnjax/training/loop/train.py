@@ -5,6 +5,7 @@ from contextlib import ExitStack, closing
 from functools import cache
 from itertools import groupby
 
+import jax
 from rich.console import Console
 
 from attnjax.console import print_line
@@ -69,6 +70,8 @@ def train(
     for remark in _remarks(devices, setup):
         say(remark)
     with ExitStack() as opened:
+        # in JAX 0.12 JAX_DEBUG_NANS alone is forgotten once a scan or a remat was traced
+        opened.enter_context(jax.debug_nans(jax.config.jax_debug_nans))
         opened.enter_context(writable(runs[0].folder))
         requests = Requests()
         opened.enter_context(requests.noticing_signals())

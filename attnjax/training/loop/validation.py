@@ -49,7 +49,7 @@ class Validation(Hook):
             for run, state in zip(group.runs, group.states(), strict=True)
             if hosts.is_first()
         ]
-        values[score.name] = np.array(hosts.say(scores))
+        values[score.name] = np.array(hosts.broadcast_json(scores))
 
     def _after_epoch(self, progress: RunProgress, loss: float | None) -> RunProgress:
         """The progress of a run after an epoch; the lower the loss, the better.

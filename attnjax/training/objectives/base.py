@@ -35,19 +35,19 @@ class Objective(ABC):
         raise _one_example_a_row(type(self).__name__)
 
     def initial(self) -> Any:
-        """The initial state of the objective: a pytree of arrays, saved in checkpoints."""
+        """Return the initial state of the objective: a pytree of arrays, saved in checkpoints."""
         return ()
 
     @abstractmethod
     def __call__(self, model: Any, params: Any, state: Any, batch: Any, *, key: Key) -> Totals:
-        """The sums and counts of a batch; they add up over devices and batches.
+        """Return the sums and counts of a batch; they add up over devices and batches.
 
         The state is what `initial` or `update_state` returned. "loss" is minimized; the other
         metrics are any.
         """
 
     def update_state(self, state: Any, totals: Totals) -> Any:
-        """The state after an update; `totals` are summed over all devices."""
+        """Return the state after an update; `totals` are summed over all devices."""
         return state
 
 
@@ -78,7 +78,7 @@ class CrossEntropy(Objective):
         return model.check_packing(length)
 
     def totals(self, hidden: jax.Array, table: jax.Array, target: jax.Array) -> Totals:
-        """The sums and counts, from hidden vectors [B, T, D] and the output embedding [V, D]."""
+        """Return sums and counts, from hidden vectors [B, T, D] and the output embedding [V, D]."""
         return cross_entropy(hidden, table, target, smoothing=self.smoothing)
 
 
@@ -90,7 +90,7 @@ def _one_example_a_row(reader: str) -> UserError:
 
 
 def features_of(model: Any, params: Any, batch: Any, rngs: Streams, **options: Any) -> Any:
-    """The model's `features` of a batch under teacher forcing, packed or not; see `features`."""
+    """Return the model's `features` of a batch under teacher forcing, packed or not."""
     words = shifted(batch.target)
     if isinstance(batch, PackedBatch):
         # START stands before each sentence, and padding stays PAD
@@ -103,7 +103,7 @@ def features_of(model: Any, params: Any, batch: Any, rngs: Streams, **options: A
 def features(
     model: Any, params: Any, source: Any, decoder_input: jax.Array, rngs: Streams, **options: Any
 ) -> Any:
-    """The model's `features`; `options` are further ones of that method or of Linen's `apply`."""
+    """Call the model's `features`; `options` go to that method or to Linen's `apply`."""
     return model.apply(
         {"params": params},
         source,
@@ -116,10 +116,10 @@ def features(
 
 
 def streams(key: Key) -> Streams:
-    """The random streams of a training step."""
+    """Return the random streams of a training step."""
     return {} if key is None else {"dropout": key, "sample": jax.random.fold_in(key, 1)}
 
 
 def shifted(target: jax.Array) -> jax.Array:
-    """The decoder input for teacher forcing: START and the target [B, T] but its last word."""
+    """Return the decoder input for teacher forcing: START, the target [B, T] but its last word."""
     return jnp.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=START)

@@ -28,7 +28,7 @@ type Totals = dict[str, tuple[jax.Array, jax.Array]]
 def cross_entropy(
     hidden: jax.Array, table: jax.Array, target: jax.Array, *, smoothing: float
 ) -> Totals:
-    """The totals of the label-smoothed cross entropy of softmax(hidden @ table.T).
+    """Return the totals of the label-smoothed cross entropy of softmax(hidden @ table.T).
 
         loss = (1 - smoothing) * -log p(target)
                + smoothing * mean over the vocabulary of -log p(word)
@@ -95,7 +95,7 @@ _sums.defvjp(_forward, _backward)
 
 
 def _chunk(hidden: jax.Array, target: jax.Array, table: jax.Array, smoothing: float):
-    """The sums [3] of a chunk, and the gradient of the first with respect to the logits [N, V].
+    """Return a chunk's sums [3], and the first one's gradient with respect to the logits [N, V].
 
     The gradient is p - q with the smoothed target q. If it is not used, XLA does not compute it.
     """
@@ -121,7 +121,7 @@ def _chunk(hidden: jax.Array, target: jax.Array, table: jax.Array, smoothing: fl
 
 
 def _chunk_size(tokens: int, words: int, dtype: jnp.dtype) -> int:
-    """The number of tokens of a chunk, for the platform that is compiled for."""
+    """Return the number of tokens of a chunk, for the platform that is compiled for."""
     platform, *others = platforms()
     if others or platform not in LOGITS:
         return min(CHUNK, tokens)

@@ -27,7 +27,7 @@ class MaskedSource(NamedTuple):
     """A source with words chosen to be predicted."""
 
     source: jax.Array  # [B, S], with MASK and random words
-    places: jax.Array  # of the chosen words, integers [B, N] below S
+    positions: jax.Array  # of the chosen words, integers [B, N] below S
     words: jax.Array  # the chosen words [B, N]; PAD where a row has fewer than N
 
 
@@ -46,18 +46,18 @@ def mask_words(key: jax.Array, source: jax.Array, vocabulary: int, rate: float) 
     wanted = jnp.where(count > 0, jnp.maximum(jnp.round(rate * count), 1), 0)
     most = min(source.shape[1], max(1, ceil(rate * source.shape[1])))
     order = jnp.where(word, uniform(key, source.shape), -1.0)
-    places = jax.lax.top_k(order, most)[1]
-    chosen = jnp.broadcast_to(jnp.arange(most)[None], places.shape) < wanted
-    words = jnp.where(chosen, jnp.take_along_axis(source, places, axis=1), PAD)
+    positions = jax.lax.top_k(order, most)[1]
+    chosen = jnp.broadcast_to(jnp.arange(most)[None], positions.shape) < wanted
+    words = jnp.where(chosen, jnp.take_along_axis(source, positions, axis=1), PAD)
 
-    draw = jnp.take_along_axis(uniform(jax.random.fold_in(key, 1), source.shape), places, axis=1)
+    draw = jnp.take_along_axis(uniform(jax.random.fold_in(key, 1), source.shape), positions, axis=1)
     number = bits(jax.random.fold_in(key, 2), source.shape) % np.uint32(vocabulary - UNKNOWN - 1)
-    other = UNKNOWN + 1 + jnp.take_along_axis(number, places, axis=1).astype(source.dtype)
+    other = UNKNOWN + 1 + jnp.take_along_axis(number, positions, axis=1).astype(source.dtype)
     shown = jnp.where(draw < MASKED + RANDOM, other, words)
     shown = jnp.where(draw < MASKED, mask_symbol(vocabulary), shown)
-    shown = jnp.where(chosen, shown, jnp.take_along_axis(source, places, axis=1))
-    hidden = jnp.put_along_axis(source, places, shown.astype(source.dtype), 1, inplace=False)
-    return MaskedSource(hidden, places, words)
+    shown = jnp.where(chosen, shown, jnp.take_along_axis(source, positions, axis=1))
+    hidden = jnp.put_along_axis(source, positions, shown.astype(source.dtype), 1, inplace=False)
+    return MaskedSource(hidden, positions, words)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class MaskedLanguageModel(Objective):
 
     divided by the number of chosen words. Gives "loss", "nll" and "accuracy" of the words, and,
     where labels are trained, "label_nll" and "label_accuracy", all in nats or shares. In validation
-    the same places are hidden every time.
+    the same positions are hidden every time.
 
     Attributes:
         rate: the share of words that are chosen.
@@ -99,7 +99,7 @@ class MaskedLanguageModel(Objective):
         predictions: Predictions = model.apply(
             {"params": params},
             masked.source,
-            masked.places,
+            masked.positions,
             deterministic=key is None,
             rngs=streams(key),
             method="predict",

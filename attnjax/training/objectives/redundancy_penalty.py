@@ -43,6 +43,6 @@ class RedundancyPenalty(CrossEntropy):
             )
         loss, labels = totals["loss"]
         present = (batch.target != PAD).astype(loss.dtype)
-        redundancy = sum((each * present).sum() for each in redundancies)
+        redundancy = sum((rows * present).sum() for rows in redundancies)
         totals["redundancy"] = jnp.asarray(redundancy), labels
         return totals | {"loss": (loss + self.penalty * redundancy, labels)}

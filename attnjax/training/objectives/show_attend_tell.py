@@ -18,7 +18,7 @@ from attnjax.training.objectives.base import CrossEntropy, Key, Totals, features
 
 
 def coverage(weights: jax.Array, present: jax.Array) -> jax.Array:
-    """The squared distance of each key's total attention from 1: sum_i (1 - sum_t a[t, i])^2.
+    """Return each key's squared distance of total attention from 1: sum_i (1 - sum_t a[t, i])^2.
 
     The keys are patches of an image, none of them padding: a key of padding would add 1. Weights a
     [B, T, S] and booleans [B, T], False at padding, give [B].
@@ -30,7 +30,7 @@ def coverage(weights: jax.Array, present: jax.Array) -> jax.Array:
 
 
 def log_likelihood(hidden: jax.Array, table: jax.Array, target: jax.Array) -> jax.Array:
-    """The log-probability in nats of each target [B, T], from all logits: [B]; without PAD."""
+    """Return the log-probability in nats of each target [B, T], from all logits: [B]; no PAD."""
     logs = jax.nn.log_softmax(logits(hidden, table))
     gold = jnp.take_along_axis(logs, target[..., None], -1)[..., 0]
     return jnp.where(target != PAD, gold, 0).sum(-1)
@@ -123,7 +123,7 @@ class Reinforce(CrossEntropy):
 
 
 def _over_words(seen: Any, name: str, present: jax.Array) -> jax.Array:
-    """The sum over words and heads of the values sown under a name, [B]."""
+    """Sum the values sown under a name over words and heads, [B]."""
     arrays = sown(seen, "objective", name)
     # a model that computes word by word sows [B, T, ..., 1]; one that computes all words at once
     # sows [B, H, T], which must not be taken for it if H equals T

@@ -13,7 +13,7 @@ from attnjax.training.objectives.base import Key, Objective, Totals, streams
 
 
 def squared_error(predicted: jax.Array, target: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The sum of (predicted - target)^2 over the targets [..., T] but NaN, and their number."""
+    """Return the sum of (predicted - target)^2 over targets [..., T] but NaN, and their count."""
     dtype = wide(predicted, target)
     known = ~jnp.isnan(target)
     # the target is made finite first: the gradient of a branch not taken is multiplied by 0

@@ -13,7 +13,7 @@ from attnjax.training.objectives.base import CrossEntropy, Key, Totals, features
 
 
 def predicted_inputs(model: Any, params: Any, source: jax.Array, length: int) -> jax.Array:
-    """The inputs of a decoder that is fed its own predictions: START, y_1, ..., y_(length - 1).
+    """Return the inputs of a decoder fed its own predictions: START, y_1, ..., y_(length - 1).
 
     y_t is the most probable word after START, y_1, ..., y_(t - 1), without dropout. It is never PAD
     or START. END does not stop the prediction: the number of words is that of the target. The

@@ -20,7 +20,7 @@ def example(seed: int, batch: int = 8, length: int = 7, words: int = 13, width: 
 
 
 def oracle(hidden: np.ndarray, table: np.ndarray, target: np.ndarray):
-    """Sums, and the gradients of the first for hidden and table, from the whole softmax."""
+    """Return sums, and the gradients of the first for hidden and table, from the whole softmax."""
     logits = np.einsum("btd,vd->btv", hidden, table)
     log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
     words = table.shape[0]

@@ -23,7 +23,7 @@ RANDOM = np.random.default_rng(0)
 
 
 def rows(count, length, shortest=1):
-    """Texts of different lengths, END behind each, PAD after it."""
+    """Return texts of different lengths, each followed by END and PAD."""
     words = RANDOM.integers(4, V, (count, length))
     ends = RANDOM.integers(shortest, length, (count, 1))
     place = np.arange(length)[None]
@@ -119,7 +119,7 @@ def test_the_loss_is_that_of_the_hidden_words_and_the_labels(weight):
     call = partial(bert.apply, {"params": params}, masked.source, deterministic=True)
     features = jax.jit(partial(call, method="features"))
     every = jax.nn.log_softmax(jax.jit(call)(jnp.zeros((8, 1), int)))
-    at = np.take_along_axis(np.asarray(every), np.asarray(masked.places)[..., None], 1)
+    at = np.take_along_axis(np.asarray(every), np.asarray(masked.positions)[..., None], 1)
     chosen = np.asarray(masked.words) != PAD
     gold = np.take_along_axis(at, np.asarray(masked.words)[..., None], -1)[..., 0]
     nll, right = -gold[chosen].sum(), (at.argmax(-1) == masked.words)[chosen].sum()

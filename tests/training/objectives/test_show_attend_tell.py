@@ -62,7 +62,7 @@ class Told(nn.Module):
 
 
 def bound(params: Any) -> Any:
-    """The sum over all samples of p(s) log p(y | s), of the caption's two words, in NumPy."""
+    """Return the sum over samples of p(s) log p(y | s), of the caption's two words, in NumPy."""
     p = oracle.softmax(params["logits"], np.ones((3, KEYS), bool))
     scores = params["value"] @ params["table"].T
     logs = np.log(oracle.softmax(scores, np.ones_like(scores, bool)))
@@ -121,7 +121,7 @@ SIDE, CAPTION = 4, np.array([[4, 5, END], [6, END, PAD], [PAD, PAD, PAD]], np.in
 
 
 def captions() -> Batch:
-    """Two images with captions of unequal length, and filler."""
+    """Return two images with captions of unequal length, and filler."""
     images = np.random.default_rng(0).random((3, SIDE, SIDE, 3)).astype(np.float32)
     images[2] = np.nan
     return Batch(images, CAPTION)
@@ -134,7 +134,7 @@ def captioner(align) -> Captioner:
 
 
 def slopes(objective, model, params, batch):
-    """The gradient of the loss, and the totals."""
+    """Return the gradient of the loss, and the totals."""
 
     def loss(params):
         key = jax.random.key(1)

@@ -41,7 +41,7 @@ KEY = jax.random.key(7)
 
 
 def prepared(name: str, **changes: Any) -> tuple[Any, Any]:
-    """A model without dropout, and parameters."""
+    """Return a model without dropout, and parameters."""
     model = MODELS[name].clone(**{"dropout": 0.0} | changes).with_vocabularies(WORDS, WORDS)
     init = partial(model.init, deterministic=True, mutable=["params"])
     return model, jax.jit(init)(jax.random.key(3), BATCH.source, BATCH.target)["params"]
