@@ -29,7 +29,7 @@ from attnjax.data.prepared import VARIABLE
 from attnjax.errors import NoCorpus
 from attnjax.evaluation.flops import update_flops
 from attnjax.training.devices import sharding
-from attnjax.training.loop.read_ahead import ReadAhead
+from attnjax.training.loop.run_state import ReadAhead
 from attnjax.training.settings import Recipe
 from attnjax.training.step import train_step
 from attnjax.training.train_setup import TrainSetup

@@ -32,8 +32,8 @@ from attnjax.evaluation.flops import update_flops
 from attnjax.experiment.load import load
 from attnjax.files import folder_size
 from attnjax.runs.catalog import find
+from attnjax.training.loop.loop import train
 from attnjax.training.loop.run_state import Run
-from attnjax.training.loop.train import train
 from attnjax.training.train_setup import TrainSetup
 
 

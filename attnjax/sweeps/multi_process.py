@@ -18,8 +18,8 @@ from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile
 from attnjax.sweeps.finish import validation_score
 from attnjax.training.devices import hosts
+from attnjax.training.loop.loop import train
 from attnjax.training.loop.run_state import Run
-from attnjax.training.loop.train import train
 from attnjax.training.train_setup import TrainSetup
 
 

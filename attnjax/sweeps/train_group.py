@@ -23,8 +23,8 @@ from attnjax.sweeps.costs import Costs, costs
 from attnjax.sweeps.finish import finish, validation_score
 from attnjax.sweeps.multi_process import announced
 from attnjax.sweeps.plan import Sweep
+from attnjax.training.loop.loop import train
 from attnjax.training.loop.run_state import Run, TrainResult
-from attnjax.training.loop.train import train
 from attnjax.training.train_setup import TrainSetup
 
 

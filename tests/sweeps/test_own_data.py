@@ -11,7 +11,7 @@ from attnjax.data.generated.sequences import Copy
 from attnjax.data.loaded import Corpora
 from attnjax.trained.evaluate import evaluate
 from attnjax.trained.trained_run import open_trained
-from attnjax.training.loop.group import RunGroup
+from attnjax.training.loop.run_state import RunGroup
 from attnjax.training.train_setup import TrainSetup
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")

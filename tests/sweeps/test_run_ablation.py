@@ -26,7 +26,7 @@ from attnjax.sweeps.checks import check_folders
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.run_ablation import sweep
 from attnjax.training.log import metrics_log
-from attnjax.training.loop.group import RunGroup
+from attnjax.training.loop.run_state import RunGroup
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 FILES = {

@@ -10,9 +10,8 @@ from attnjax.data.batch_plan import Batch, PackedBatch
 from attnjax.errors import Diverged, UserError, first_line
 from attnjax.files import replacing
 from attnjax.training.devices import hosts
-from attnjax.training.loop.group import RunGroup
-from attnjax.training.loop.run_state import RunState
-from attnjax.training.loop.trainer import Hook
+from attnjax.training.loop.hook import Hook
+from attnjax.training.loop.run_state import RunGroup, RunState
 
 # the folder of kept batches, in the run's folder: `step-<n>.npz`, for `attnjax replay RUN <n>`
 FOLDER = "not_finite"

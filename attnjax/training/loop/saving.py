@@ -13,8 +13,8 @@ from attnjax.training.checkpoints.checkpoint import Checkpoints
 from attnjax.training.checkpoints.snapshot import Snapshot
 from attnjax.training.devices import hosts
 from attnjax.training.loop.agreement import Requests
-from attnjax.training.loop.group import RunGroup
-from attnjax.training.loop.trainer import Hook
+from attnjax.training.loop.hook import Hook
+from attnjax.training.loop.run_state import RunGroup
 from attnjax.training.step import State
 
 # the shortest times between checkpoints at ends of epochs, and within an epoch; every end of an

@@ -6,8 +6,8 @@ from attnjax.training.devices import hosts
 from attnjax.training.devices.memory import peak_memory
 from attnjax.training.log.console import Display
 from attnjax.training.log.metrics_log import RunningMean
-from attnjax.training.loop.group import RunGroup
-from attnjax.training.loop.trainer import Hook
+from attnjax.training.loop.hook import Hook
+from attnjax.training.loop.run_state import RunGroup
 
 # the training rows of metrics.jsonl: about so many per epoch, each for so many steps
 ROWS_AN_EPOCH, FEWEST_STEPS_A_ROW, MOST_STEPS_A_ROW = 20, 10, 50

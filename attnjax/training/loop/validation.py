@@ -9,8 +9,8 @@ import numpy as np
 
 from attnjax.training.checkpoints.snapshot import RunProgress
 from attnjax.training.devices import hosts
-from attnjax.training.loop.group import RunGroup
-from attnjax.training.loop.trainer import Hook
+from attnjax.training.loop.hook import Hook
+from attnjax.training.loop.run_state import RunGroup
 
 
 @dataclass(frozen=True, kw_only=True)
