@@ -106,7 +106,7 @@ def _failing_together() -> Iterator[None]:
 
 
 def _digests(corpus: Corpus, seeds: Iterable[int]) -> list[str]:
-    """What the training depends on; `seeds` are those that have data of their own."""
-    drawn = [corpus, *map(corpus.of_seed, seeds)]
-    splits = [each.digest(split) for each in drawn for split in ("train", "valid")]
+    """Return the digests of everything a training reads; `seeds` are those with their own data."""
+    corpora = [corpus, *map(corpus.of_seed, seeds)]
+    splits = [data.digest(split) for data in corpora for split in ("train", "valid")]
     return [corpus.vocabularies.digest, *splits]

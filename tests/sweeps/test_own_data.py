@@ -53,6 +53,11 @@ def test_a_run_is_evaluated_on_its_own_data(tiny_runs, seed):
     assert evaluate(trained, split="valid").sentences == 8
 
 
+def test_a_dry_run_compares_each_run_with_the_data_of_its_seed(tiny_runs, capsys):
+    assert main(["run", TINY, "--runs", str(tiny_runs), "--dry-run"]) == 0
+    assert "0 of 4 runs are to be trained" in capsys.readouterr().out
+
+
 def test_seeds_together_are_as_they_are_alone(tmp_path):
     words = ["run", TINY, "--variant", "scaled", *ONE_LENGTH, "--runs"]
     assert main([*words, str(tmp_path / "together")]) == 0
@@ -108,7 +113,7 @@ def test_a_given_seed_gives_all_runs_the_same_data(tmp_path):
 
 
 def test_a_run_of_before_has_the_data_of_its_config(tmp_path, capsys):
-    """Earlier versions wrote seed 0 for the task, whatever the seed of the run."""
+    """Its task may have one seed, whatever the seed of the run."""
     words = ["run", TINY, "--variant", "scaled", "--training.steps", "1", "--runs", str(tmp_path)]
     assert main([*words, "--task.seed", "0"]) == 0
     run = tmp_path / "tiny" / "scaled" / "seed-1"

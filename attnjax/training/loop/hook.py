@@ -12,19 +12,19 @@ class Hook:
     """
 
     def before(self, step: int) -> None:
-        """Before update number `step` is handed to the devices, from 1."""
+        """Act before update number `step`, from 1, is dispatched to the devices."""
 
     def dispatched(self, metrics: Any) -> None:
-        """When an update was handed to the devices, which may still compute `metrics`."""
+        """Act once an update is dispatched; the devices may still compute `metrics`."""
 
     def after(self, step: int, metrics: dict[str, np.ndarray]) -> None:
-        """With the metrics of update number `step`, while the next update runs."""
+        """Use the metrics of update number `step`, while the next update runs."""
 
     def epoch(self, values: dict[str, np.ndarray]) -> None:
-        """After each epoch, with the means over the validation split; a hook may add to them."""
+        """Use the means over the validation split after each epoch; a hook may add to them."""
 
     def pause(self) -> None:
-        """Between two updates, after each epoch and where a save was asked for."""
+        """Act between two updates: after each epoch, and where a save was requested."""
 
     def close(self) -> None:
-        """At the end of the training, also after an error."""
+        """Release what is held, at the end of the training or after an error."""

@@ -100,7 +100,7 @@ def train(
 
 
 def _remarks(devices: sharding.Devices, setup: TrainSetup) -> Iterator[str]:
-    """Sentences about devices that are not used, or of no use."""
+    """Yield remarks on devices that are idle or compute only padding."""
     count, all_devices = devices.count, devices.count + devices.idle
     if devices.idle:
         yield (
@@ -130,13 +130,13 @@ def _restore(states: Sequence[RunState], setup: TrainSetup) -> None:
 
 
 def _groups(states: Sequence[RunState]) -> list[list[RunState]]:
-    """The runs that have not stopped, in groups that were saved together."""
+    """Return the runs that have not stopped, in groups that were saved together."""
 
-    def place(run: RunState) -> tuple[int, tuple[str, ...]]:
+    def saved(run: RunState) -> tuple[int, tuple[str, ...]]:
         return run.step, run.progress.together
 
     going = [run for run in states if run.progress.stopped is None]
-    return [list(group) for _, group in groupby(sorted(going, key=place), key=place)]
+    return [list(group) for _, group in groupby(sorted(going, key=saved), key=saved)]
 
 
 def fit(group: RunGroup, requests: Requests, hooks: Sequence[Hook]) -> None:
@@ -186,7 +186,7 @@ def update(group: RunGroup, requests: Requests, hooks: Sequence[Hook]) -> None:
 
 
 def validate(group: RunGroup, requests: Requests) -> dict[str, np.ndarray] | None:
-    """Means over the validation examples, a value for each run; {} without examples.
+    """Return means over the validation examples, a value for each run; {} without examples.
 
     None: a signal came first. The validation is begun again when the training goes on.
     """
@@ -205,7 +205,7 @@ def validate(group: RunGroup, requests: Requests) -> dict[str, np.ndarray] | Non
 
 
 class Profile(Hook):
-    """Traces a few steps of a training, and no more."""
+    """A trace of a few steps, which opens in Perfetto (ui.perfetto.dev) and in TensorBoard."""
 
     def __init__(self, folder: Path, steps: int) -> None:
         self._folder, self._steps, self._seen, self._running = folder / PROFILE, steps, 0, False

@@ -85,9 +85,9 @@ class RunState:
 
 
 def open_runs(runs: Sequence[Run], training: Training, opened: ExitStack) -> list[RunState]:
-    """The runs, each at its last checkpoint that is complete, or at the beginning.
+    """Open runs, each at its last checkpoint that is complete, or at the beginning.
 
-    Only the first process reads and writes their files, and tells the others where the runs are.
+    Only the first process reads and writes their files; it broadcasts the steps of the runs.
 
     Runs that train together are saved one after the other. A checkpoint is complete if all of them
     have one at its step. If the program was killed in between, the newest checkpoints are dropped:
@@ -120,7 +120,7 @@ def open_runs(runs: Sequence[Run], training: Training, opened: ExitStack) -> lis
 
 
 def _begun(run: Run, step: int, checkpoints: Checkpoints, training: Training) -> RunProgress:
-    """The progress of a run that goes on from a step; later checkpoints are deleted."""
+    """Return the progress of a run at the step that it resumes from; delete later checkpoints."""
     if step > training.steps:
         raise UserError(
             f"{run.folder} has a checkpoint of step {step}, and training.steps is "
@@ -176,7 +176,7 @@ class RunGroup:
         return min(-(-ended // per_epoch) * per_epoch, self.setup.recipe.training.steps)
 
     def batch(self) -> Any:
-        """The batches of the next update, on the devices."""
+        """Return the batches of the next update, on the devices."""
         began = time.monotonic()
         batch = self._ahead.take(self.step)
         self.waited += time.monotonic() - began
@@ -193,17 +193,17 @@ class RunGroup:
         return metrics
 
     def validation(self) -> Iterator[Any]:
-        """The sums of each validation batch of all runs, which the devices may still compute."""
+        """Yield the sums over each validation batch of all runs, perhaps still being computed."""
         valid = (self.setup.valid_of(run.run.seed) for run in self.runs)
         for batches in zip(*valid, strict=True):
             yield self._evaluation_step(self._state.params, self._shard(batches))
 
     def read(self, values: Any) -> Any:
-        """Scalars from the devices, as host arrays with an axis of runs."""
+        """Fetch scalars from the devices, as host arrays with an axis of runs."""
         return jax.tree.map(np.atleast_1d, jax.device_get(self._devices.fetch(values)))
 
     def states(self) -> list[State]:
-        """The runs' states, on the host."""
+        """Fetch the states of all runs to the host."""
         state = self._devices.fetch(self._state)
         if not self._devices.seeds:
             return [state]
@@ -228,7 +228,7 @@ class RunGroup:
         return self._shard([self.setup.plan_of(seed).batch(step, seed) for seed in seeds])
 
     def _with_rates(self) -> Any:
-        """The first argument of an update: the state, and the learning rates if they differ."""
+        """Return what an update needs: the state, and the learning rates if they differ."""
         if not self._rates_differ:
             return self._state
         recipe = self.setup.recipe
@@ -243,7 +243,7 @@ class RunGroup:
         self._state = self._devices.replicate(self._together(states, jnp.stack))
 
     def _together(self, trees: Sequence[Any], stack: Callable[..., Any]) -> Any:
-        """What each run has, as one tree: with an axis of runs, or that of the only run."""
+        """Stack the runs' trees along a new leading axis. A single run's tree stays as it is."""
         return jax.tree.map(lambda *x: stack(x), *trees) if self._devices.seeds else trees[0]
 
 
@@ -256,7 +256,7 @@ class ReadAhead[T]:
         self._thread: Thread | None = None
 
     def take(self, number: int) -> T:
-        """The value of a number, or its error; those of the next numbers are made meanwhile."""
+        """Return the value of a number, or raise its error; the next values are made meanwhile."""
         if number not in self._values:
             self.close()
             self._wanted = SimpleQueue[tuple[int, Future[T]] | None]()

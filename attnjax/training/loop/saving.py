@@ -1,4 +1,4 @@
-"""Saves of runs that train together: each asked for by one process, and written meanwhile."""
+"""Asynchronous saves of runs that train together, requested by any of the processes."""
 
 import time
 from collections.abc import Callable
@@ -90,7 +90,7 @@ class Saving(Hook):
             checkpoints.prune(self._training)
 
     def _snapshots(self, states: list[State]) -> list[tuple[Checkpoints, Snapshot]]:
-        """What is to be saved of each run that has not diverged, and where."""
+        """Return a snapshot of each run that has not diverged, and where it is saved."""
         group, per_epoch = self._group, self._group.setup.plan.per_epoch
         together = tuple(run.run.folder.name for run in group.runs if run.failure is None)
         validated, snapshots = group.step == group.validated, []
