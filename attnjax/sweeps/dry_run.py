@@ -64,9 +64,9 @@ class VariantStatus:
 def dry_run(plan: Sweep) -> list[VariantStatus]:
     """Return the variants that a call of `sweep` would run, with the status of each run."""
     check_folders(plan)
-    corpora, coming, variants = Corpora(), set[Path](), plan.planned()
+    coming, variants = set[Path](), plan.planned()
     tasks = dict.fromkeys(variant.experiment.task for variant in variants)
-    read = {task: _corpus(task, corpora) for task in tasks}
+    read = {task: _corpus(task) for task in tasks}
     check_data(plan, {task: data for task, data in read.items() if isinstance(data, Corpus)})
     statuses = []
     for variant in variants:
@@ -75,7 +75,7 @@ def dry_run(plan: Sweep) -> list[VariantStatus]:
     return statuses
 
 
-def _corpus(task: Task, corpora: Corpora) -> Corpus | str:
+def _corpus(task: Task) -> Corpus | str:
     """Return the corpus of a task, or why it is not read."""
     try:
         if to_be_prepared(task):
@@ -83,7 +83,7 @@ def _corpus(task: Task, corpora: Corpora) -> Corpus | str:
                 "the corpus is large, and is prepared at its first use, by `attnjax run` or "
                 "`attnjax data prepare`"
             )
-        return corpora.of(task)
+        return Corpora().of(task)
     except NoCorpus as error:
         return str(error)
 

@@ -25,14 +25,14 @@ from attnjax.runs.json_files import write_json
 from attnjax.runs.lease import Leases
 from attnjax.runs.result import RunResult
 from attnjax.runs.run_folder import ATTENTION, HYPOTHESES, REFERENCES, write_result
-from attnjax.sweeps.groups import Group, Trainable, Trained
+from attnjax.sweeps.groups import Group, Trainable, TrainedGroup
 from attnjax.sweeps.plan import PlannedRun
 from attnjax.training.loop.run_state import TrainResult
 from attnjax.training.loop.validation import ValidationScore
 from attnjax.training.train_setup import TrainSetup
 
 
-def finish(group: Group, trained: Trained, leases: Leases, console: Console) -> None:
+def finish(group: Group, trained: TrainedGroup, leases: Leases, console: Console) -> None:
     """Write the result of each run of a group: a seed's is decoded and measured, a tuning's is not.
 
     result.json is written last: with it the run is finished.

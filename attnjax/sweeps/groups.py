@@ -112,7 +112,7 @@ class Group:
         return f"{self.stage.title}, seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}"
 
 
-class Trained(NamedTuple):
+class TrainedGroup(NamedTuple):
     """The result of each run of a group, the setup that they had, and the code that began them."""
 
     outcomes: Sequence[TrainResult]

@@ -20,8 +20,8 @@ from attnjax.config.walk import differences
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile
-from attnjax.experiment.tuning import Grid, Losses, Point, points, tied
-from attnjax.results.tuning import longer_grid, point_folders, seed_losses, tied_folder
+from attnjax.experiment.tuning import Grid, Losses, Point, best, extended, points, tied
+from attnjax.results.tuning import point_folders, seed_losses, tied_folder
 from attnjax.runs.manifest import Manifest, manifest
 from attnjax.runs.result import RunResult
 from attnjax.runs.run_folder import RunStatus, Verified, finished, status
@@ -139,11 +139,13 @@ class Sweep:
             numbers = self.only or self.all_seeds
             return at(point, {seed: above / f"seed-{seed}" for seed in numbers}, grid)
 
-        longer = _longer(folder, grid, self._losses(tuning(grid)), experiment) if grid else grid
-        tuned = tuning(longer) if grid else []
-        best = [points(longer)[index] for index in tied(self._losses(tuned))] if grid else [{}]
+        longer, tuned, choice = grid, list[list[PlannedRun]](), list[Point]([{}])
+        if grid:
+            longer = _longer(grid, self._losses(tuning(grid)), experiment)
+            tuned = tuning(longer)
+            choice = [points(longer)[index] for index in tied(self._losses(tuned))]
         of_claims = any(name in claim.variants for claim in ablation.claims)
-        others = best[1:] if of_claims else []
+        others = choice[1:] if of_claims else []
         return PlannedVariant(
             plan=self,
             name=name,
@@ -151,8 +153,8 @@ class Sweep:
             folder=folder,
             tuning=[run for runs in tuned for run in runs],
             grown=longer != grid,
-            choice=best,
-            seeds=seeds(best[0] if best else {}, folder),
+            choice=choice,
+            seeds=seeds(choice[0] if choice else {}, folder),
             tied=[seeds(point, tied_folder(folder, point)) for point in others],
         )
 
@@ -244,9 +246,12 @@ def chosen_parts(plan: Sweep) -> list[str]:
     ]
 
 
-def _longer(folder: Path, grid: Grid, losses: Losses, experiment: Experiment) -> Grid:
+def _longer(grid: Grid, losses: Losses, experiment: Experiment) -> Grid:
     """Return the grid, a value longer where the best is at its edge and the field allows it."""
-    longer = longer_grid(folder, grid, losses)
+    first = best(losses)
+    if first is None:
+        return grid
+    longer = extended(grid, points(grid)[first])
     try:
         for point in points(longer):
             vary(experiment, point)

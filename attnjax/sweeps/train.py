@@ -11,13 +11,13 @@ from attnjax.runs.lease import Leases
 from attnjax.runs.provenance import code
 from attnjax.runs.run_folder import claim_folder, supersede
 from attnjax.sweeps.finish import validation_score
-from attnjax.sweeps.groups import Group, Trained
+from attnjax.sweeps.groups import Group, TrainedGroup
 from attnjax.sweeps.multi_process import announced
 from attnjax.training.loop import loop
 from attnjax.training.loop.run_state import Run
 
 
-def train(group: Group, leases: Leases, console: Console) -> Trained:
+def train(group: Group, leases: Leases, console: Console) -> TrainedGroup:
     """Train the runs of a group to their ends; each goes on from its last checkpoint.
 
     Their folders get manifests before the first step. A finished run that is lengthened is made an
@@ -58,7 +58,7 @@ def train(group: Group, leases: Leases, console: Console) -> Trained:
         )
     leases.check()
     lengthen()  # a run whose patience has ended has saved nothing
-    return Trained(outcomes, setup, made_by)
+    return TrainedGroup(outcomes, setup, made_by)
 
 
 def _runs(group: Group) -> list[Run]:
