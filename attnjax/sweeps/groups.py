@@ -99,11 +99,11 @@ class Group:
     runs: Sequence[PlannedRun]
     trainable: Trainable = field(compare=False, repr=False)
 
-    @property
+    @cached_property
     def folders(self) -> list[Path]:
         return [run.folder for run in self.runs]
 
-    @property
+    @cached_property
     def title(self) -> str:
         """The variant and, where they are not all of its stage, the seeds."""
         if self.stage.tunes or len(self.runs) == len(self.stage.runs):

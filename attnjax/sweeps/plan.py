@@ -11,6 +11,7 @@ decoded.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from attnjax.config.override import Override, apply_possible, override
@@ -205,19 +206,19 @@ class Sweep:
             f"{first}, in {', '.join(alike)}; leave these out by naming others with --variant"
         )
 
-    @property
+    @cached_property
     def all_seeds(self) -> range:
         """The seeds of each variant's runs."""
         first = self.loaded.ablation.first_seed
         count = self.loaded.ablation.seeds if self.seeds is None else self.seeds
         return range(first, first + count)
 
-    @property
+    @cached_property
     def above(self) -> Path:
         """The folder of all experiments' runs."""
         return self.folder.parent
 
-    @property
+    @cached_property
     def grid(self) -> Grid:
         """The grid that variants are tuned over: the file's grid without overridden fields.
 
