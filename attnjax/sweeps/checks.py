@@ -33,7 +33,9 @@ def waiting(plan: Sweep, corpora: Corpora, say: Say) -> list[PlannedVariant]:
             say(f"{path} is not tuned: the command line sets it")
     check_folders(plan)
     variants, left = plan.planned(), list[PlannedVariant]()
-    read = {variant.experiment.task: _read(corpora, variant) for variant in variants}
+    read = {
+        variant.experiment.task: _read(corpora, variant.experiment.task) for variant in variants
+    }
     check_data(plan, {task: data for task, data in read.items() if isinstance(data, Corpus)})
     coming = set[Path]()
     for variant in variants:
@@ -67,10 +69,10 @@ def _tuning(plan: Sweep, untuned: int) -> str:
     )
 
 
-def _read(corpora: Corpora, variant: PlannedVariant) -> Corpus | UserError:
-    """Return a variant's corpus, or why it cannot be read: a finished run does not need it."""
+def _read(corpora: Corpora, task: Task) -> Corpus | UserError:
+    """Return a task's corpus, or why it cannot be read: a finished run does not need it."""
     try:
-        return corpora.of(variant.experiment.task)
+        return corpora.of(task)
     except UserError as error:
         return error
 

@@ -1,6 +1,6 @@
 """Training a group of runs, which this process has leased, in one program."""
 
-from dataclasses import replace
+from collections.abc import Sequence
 
 from rich.console import Console
 
@@ -13,6 +13,7 @@ from attnjax.runs.run_folder import claim_folder, supersede
 from attnjax.sweeps.finish import validation_score
 from attnjax.sweeps.groups import Group, TrainedGroup
 from attnjax.sweeps.multi_process import announced
+from attnjax.sweeps.plan import PlannedRun
 from attnjax.training.loop import loop
 from attnjax.training.loop.run_state import Run
 
@@ -35,7 +36,7 @@ def train(group: Group, leases: Leases, console: Console) -> TrainedGroup:
     first = group.runs[0].manifest
     setup = group.trainable.setup.of_seeds(data, first.group_seeds)
     stacked = None if group.stage.tunes else len(first.together) > 1
-    runs = _runs(group)
+    runs = _runs(group.runs, tunes=group.stage.tunes)
     setup, begun = with_initial_parameters(setup, experiment, data.vocabularies, runs, plan.above)
     if begun and not group.stage.tunes:
         print_line(console, f"{group.stage.variant.name}: {begun}")
@@ -61,13 +62,14 @@ def train(group: Group, leases: Leases, console: Console) -> TrainedGroup:
     return TrainedGroup(outcomes, setup, made_by)
 
 
-def _runs(group: Group) -> list[Run]:
-    """Return the trainings of a group. Only those of a tuning differ in their schedule."""
-    runs = [Run(folder=run.folder, seed=run.manifest.seed) for run in group.runs]
-    if not group.stage.tunes:
-        return runs
-    schedules = (run.experiment.optimizer.schedule for run in group.runs)
+def _runs(planned: Sequence[PlannedRun], *, tunes: bool) -> list[Run]:
+    """Return the trainings of a group. Only those that tune differ in their schedule."""
     return [
-        replace(run, schedule=schedule, may_diverge=True)
-        for run, schedule in zip(runs, schedules, strict=True)
+        Run(
+            folder=run.folder,
+            seed=run.manifest.seed,
+            schedule=run.experiment.optimizer.schedule if tunes else None,
+            may_diverge=tunes,
+        )
+        for run in planned
     ]
