@@ -9,8 +9,8 @@ from attnjax.data.batch_plan import Batch, BatchPlan
 from attnjax.data.corpus import Corpus
 from attnjax.evaluation.flops import AnyBatch, update_flops
 from attnjax.evaluation.training_cost import TrainingCost
-from attnjax.experiment import Experiment
 from attnjax.nn.parameter_kinds import number_trained
+from attnjax.training.settings import Recipe
 from attnjax.training.step import state_shapes
 
 
@@ -21,15 +21,14 @@ class Costs(NamedTuple):
     training: TrainingCost
 
 
-def costs(experiment: Experiment, corpus: Corpus) -> Costs:
-    """The costs of a resolved experiment; nothing is compiled or allocated."""
-    plan = experiment.training.batching.plan(corpus.splits["train"])
+def costs(recipe: Recipe, corpus: Corpus, plan: BatchPlan) -> Costs:
+    """Return the costs of a training on the batches of a plan; nothing is compiled or allocated."""
     batch = largest_batch(plan)
-    state = state_shapes(experiment.recipe, batch)
+    state = state_shapes(recipe, batch)
     symbols = int(corpus.splits["train"].target.lengths.sum())
     training = TrainingCost(
-        steps=experiment.training.steps,
-        flops=update_flops(experiment.recipe, batch),
+        steps=recipe.training.steps,
+        flops=update_flops(recipe, batch),
         shape=(batch.target.shape[0], batch.source.shape[1], batch.target.shape[1]),
         tokens=symbols / plan.per_epoch,
         examples=tuple((split, len(examples)) for split, examples in corpus.splits.items()),
@@ -38,7 +37,7 @@ def costs(experiment: Experiment, corpus: Corpus) -> Costs:
 
 
 def largest_batch(plan: BatchPlan) -> AnyBatch:
-    """The shapes of the batch with the most places."""
+    """Return the shapes of the batch with the most positions."""
     rows, source, target = max(plan.shapes, key=lambda shape: shape[0] * max(shape[1:]))
     first = plan.batch(0, 0)
     # a packed batch has the numbers of the sentences of both sides, too
@@ -49,5 +48,5 @@ def largest_batch(plan: BatchPlan) -> AnyBatch:
 
 
 def batch_of_text(rows: int, length: int) -> Batch:
-    """The shapes of a batch of texts with this many symbols on both sides."""
+    """Return the shapes of a batch of texts with this many symbols on both sides."""
     return Batch._make([jax.ShapeDtypeStruct((rows, length), np.int32)] * 2)

@@ -5,25 +5,24 @@ Nothing is written, and no folder is made.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
 from attnjax.data.corpus import Corpus, Task
+from attnjax.data.loaded import Corpora
 from attnjax.data.preparation import to_be_prepared
 from attnjax.errors import NoCorpus
+from attnjax.experiment import Experiment
 from attnjax.runs import failures
 from attnjax.runs.initial_parameters import check_initial_parameters
-from attnjax.runs.run_folder import RunStatus, status
+from attnjax.runs.run_folder import RunStatus
 from attnjax.sweeps.checks import check_corpus, check_data, check_folders
 from attnjax.sweeps.costs import Costs, costs
-from attnjax.sweeps.plan import Sweep
-from attnjax.sweeps.seed_groups import Group
-from attnjax.sweeps.tune import Tuner
+from attnjax.sweeps.plan import PlannedVariant, Sweep
 from attnjax.training.log.metrics_log import FILE as METRICS, read
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedVariant:
+class VariantStatus:
     """The runs of a variant that a call would make, each by its status.
 
     Attributes:
@@ -62,71 +61,71 @@ class PlannedVariant:
         return None if self.pace is None else left * self.pace
 
 
-def dry_run(plan: Sweep) -> list[PlannedVariant]:
-    """The variants that a call of `sweep` would run, with the state of each run."""
+def dry_run(plan: Sweep) -> list[VariantStatus]:
+    """Return the variants that a call of `sweep` would run, with the status of each run."""
     check_folders(plan)
-    corpus, coming = cache(_corpus), set[Path]()
-    chosen = plan.chosen()
-    read = {variant.task: corpus(variant.task) for variant in chosen.values()}
+    coming, variants = set[Path](), plan.planned()
+    tasks = dict.fromkeys(variant.experiment.task for variant in variants)
+    read = {task: _corpus(task) for task in tasks}
     check_data(plan, {task: data for task, data in read.items() if isinstance(data, Corpus)})
-    variants = []
-    for name, variant in chosen.items():
-        variants.append(_planned(Tuner(plan, name, variant), corpus(variant.task), coming))
-        coming |= plan.runs(name, variant).keys()
-    return variants
+    statuses = []
+    for variant in variants:
+        statuses.append(_status(variant, read[variant.experiment.task], coming))
+        coming |= {run.folder for run in variant.seeds}
+    return statuses
 
 
 def _corpus(task: Task) -> Corpus | str:
-    """The corpus of a task, or why it is not read."""
+    """Return the corpus of a task, or why it is not read."""
     try:
         if to_be_prepared(task):
             return (
                 "the corpus is large, and is prepared at its first use, by `attnjax run` or "
                 "`attnjax data prepare`"
             )
-        return task.load()
+        return Corpora().of(task)
     except NoCorpus as error:
         return str(error)
 
 
-def _planned(tuner: Tuner, read: Corpus | str, coming: set[Path]) -> PlannedVariant:
-    """The runs of a variant; `coming` are those of the variants before it."""
+def _status(variant: PlannedVariant, read: Corpus | str, coming: set[Path]) -> VariantStatus:
+    """Return the status of a variant's runs; `coming` are the runs of the variants before it."""
     corpus, unread = (None, read) if isinstance(read, str) else (read, None)
-    plan, tuned = tuner.plan, tuner.tuned()
-    experiment = tuned or tuner.experiment
-    runs = plan.runs(tuner.variant, experiment)
+    plan, seeds = variant.plan, variant.seeds
+    experiment = seeds[0].experiment
     if corpus is not None:
-        check_corpus(tuner, corpus)
-        seeds = [wanted.seed for wanted in plan.unfinished(runs).values()]
-        check_initial_parameters(experiment, corpus.vocabularies, seeds, plan.above, coming)
-
-    def states(runs: Group) -> list[RunStatus]:
-        return [status(folder, wanted, plan.verified) for folder, wanted in runs.items()]
-
-    of_seeds = dict(zip((wanted.seed for wanted in runs.values()), states(runs), strict=True))
-    if tuned is None:
+        check_corpus(variant, corpus)
+        left = [run.manifest.seed for run in plan.unfinished(seeds)]
+        check_initial_parameters(experiment, corpus.vocabularies, left, plan.above, coming)
+    of_seeds = {run.manifest.seed: plan.status(run) for run in seeds}
+    if not variant.choice:
         # seeds are trained anew after another tuning
-        of_seeds = {seed: _anew(state) for seed, state in of_seeds.items()}
-    return PlannedVariant(
-        name=tuner.variant,
+        of_seeds = {seed: _anew(run) for seed, run in of_seeds.items()}
+    return VariantStatus(
+        name=variant.name,
         runs=of_seeds,
-        points=states(tuner.manifests) if plan.grid else [],
-        tied=[state for _, runs in tuner.tied() for state in states(runs)],
-        failure=failures.own_reason(tuner.folder),
+        points=[plan.status(run) for run in variant.tuning],
+        tied=[plan.status(run) for runs in variant.tied for run in runs],
+        failure=failures.own_reason(variant.folder),
         steps=experiment.training.steps,
-        costs=None if corpus is None else costs(experiment.resolve(corpus), corpus),
+        costs=None if corpus is None else _costs(experiment, corpus),
         unread=unread,
-        pace=_seconds_a_step(tuner.folder),
+        pace=_seconds_a_step(variant.folder),
     )
 
 
+def _costs(experiment: Experiment, corpus: Corpus) -> Costs:
+    recipe = experiment.resolve(corpus).recipe
+    return costs(recipe, corpus, recipe.training.batching.plan(corpus.splits["train"]))
+
+
 def _anew(run: RunStatus) -> RunStatus:
-    """The status of a run that will begin again at step 0."""
+    """Return the status of a run that will begin again at step 0."""
     return replace(run, step=0) if run.state in ("running", "failed") else RunStatus("missing")
 
 
 def _seconds_a_step(folder: Path) -> float | None:
-    """The mean time of an update in the logs of a variant's runs; None: there are no logs."""
+    """Return the mean time of an update in a variant's logs; None: there are no logs."""
     logs = [read(path.parent) for path in sorted(folder.glob(f"**/{METRICS}"))]
     last = [rows[-1] for rows in logs if rows]
     steps = sum(row["step"] for row in last)

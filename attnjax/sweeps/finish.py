@@ -1,4 +1,4 @@
-"""Finishing a trained run: its test split is decoded, scored and measured."""
+"""Finishing trained runs: their test splits are decoded, scored and measured."""
 
 import time
 from collections.abc import Mapping
@@ -6,7 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from attnjax.config.serialize import to_json
+from attnjax.console import print_line
 from attnjax.data.corpus import Corpus
 from attnjax.evaluation.attention_record import attention_record
 from attnjax.evaluation.measurement import Measurement, MeasurementRecord
@@ -16,33 +19,60 @@ from attnjax.evaluation.unknown_words import before_replacement
 from attnjax.experiment import Experiment
 from attnjax.files import in_a_line
 from attnjax.nn.parameter_kinds import number_trained
+from attnjax.reporting.number import number
+from attnjax.runs import failures
 from attnjax.runs.json_files import write_json
-from attnjax.runs.manifest import Manifest
+from attnjax.runs.lease import Leases
 from attnjax.runs.result import RunResult
-from attnjax.runs.run_folder import ATTENTION, HYPOTHESES, REFERENCES
+from attnjax.runs.run_folder import ATTENTION, HYPOTHESES, REFERENCES, write_result
+from attnjax.sweeps.groups import Group, Trainable, TrainedGroup
+from attnjax.sweeps.plan import PlannedRun
 from attnjax.training.loop.run_state import TrainResult
 from attnjax.training.loop.validation import ValidationScore
+from attnjax.training.train_setup import TrainSetup
 
 
-def finish(
-    folder: Path,
-    manifest: Manifest,
-    experiment: Experiment,
-    corpus: Corpus,
-    outcome: TrainResult,
-    initial: Any,
-) -> RunResult:
-    """Decode, score and measure a trained run of a resolved experiment.
+def finish(group: Group, trained: TrainedGroup, leases: Leases, console: Console) -> None:
+    """Write the result of each run of a group: a seed's is decoded and measured, a tuning's is not.
 
-    The run's folder gets the answers, their statistics, and weights. The `initial` parameters are
-    needed only if the experiment has measures.
+    result.json is written last: with it the run is finished.
     """
+    variant = group.stage.variant.name
+    for run, outcome in zip(group.runs, trained.outcomes, strict=True):
+        result = RunResult.of(outcome, run.manifest)
+        if group.stage.tunes:
+            write_result(run.folder, result)
+            continue
+        with console.status(f"{variant}: decoding and measuring seed {run.manifest.seed}"):
+            result = _measured(run, group.trainable, trained.setup, outcome, result)
+        leases.check()
+        cost = replace(group.trainable.cost, steps=result.step)
+        write_result(run.folder, replace(result, code=trained.code, cost=cost))
+        failures.forget(run.folder)
+        point = run.folder.parent.name
+        where = variant if point == variant else f"{variant}, {point}"
+        scores = [score for score in map(Measurement.of, result.metrics) if score.better]
+        shown = ", ".join(f"{score.key} {number(score.value)}" for score in scores)
+        print_line(console, f"{where}, seed {run.manifest.seed}: {shown}")
+
+
+def _measured(
+    run: PlannedRun,
+    trainable: Trainable,
+    setup: TrainSetup,
+    outcome: TrainResult,
+    result: RunResult,
+) -> RunResult:
+    """Decode, score and measure a trained run; its folder gets the answers and some weights."""
+    folder, seed, experiment = run.folder, run.manifest.seed, trainable.experiment
+    corpus = trainable.data.of_seed(seed)
+    initial = setup.initial_state(seed).params if experiment.measures else None
     begun = time.perf_counter()
-    kept, measurements, details = _answer(folder, experiment, corpus, outcome.params)
+    statistics, measurements, details = _answer(folder, experiment, corpus, outcome.params)
 
     def inputs(params: Any) -> EvalInputs:
         batching = experiment.training.batching
-        return EvalInputs(experiment.model, params, corpus, batching, kept, manifest.seed)
+        return EvalInputs(experiment.model, params, corpus, batching, statistics, seed)
 
     measured: dict[str, Any] = {}
     for measure in experiment.measures:
@@ -52,11 +82,10 @@ def finish(
         measured |= more
     if recorded := attention_record(inputs(outcome.params)):
         write_json(folder / ATTENTION, to_json(recorded))
-    result = RunResult.of(outcome, manifest)
     score = _best_score(experiment, outcome.best)
     return replace(
         result,
-        metrics=tuple(MeasurementRecord(**each.record()) for each in measurements),
+        metrics=tuple(MeasurementRecord(**item.record()) for item in measurements),
         notes=corpus.notes,
         test_set=corpus.digest(SPLIT),
         data={split: corpus.digest(split) for split in corpus.splits},
@@ -72,7 +101,7 @@ def finish(
 
 
 def _best_score(experiment: Experiment, best: float | None) -> dict[str, float]:
-    """The best score on the validation split, by its key in result.json; {}: the loss decided."""
+    """Return the best validation score by its key in result.json; {}: the loss decided."""
     scoring, metric = experiment.training.scoring, experiment.metric
     if scoring is None or scoring.decides == "loss" or metric is None or best is None:
         return {}
@@ -80,7 +109,7 @@ def _best_score(experiment: Experiment, best: float | None) -> dict[str, float]:
 
 
 def validation_score(experiment: Experiment, corpus: Corpus) -> ValidationScore | None:
-    """The score of the validation split during the training; None: the experiment wants none."""
+    """Return the score of the validation split during a training; None: it is not scored."""
     metric, scoring = experiment.metric, experiment.training.scoring
     if metric is None or scoring is None:
         return None
@@ -113,13 +142,13 @@ def _answer(
     lines = "".join(f"{in_a_line(text)}\n" for text in texts)
     (folder / HYPOTHESES).write_text(lines, encoding="utf-8")
     lengths = None if source is None else [len(sentence) - 1 for sentence in sources]
-    kept = sentences(metric, texts, references, lengths)
-    kept.write(folder, {type(metric).__name__: type(metric)})
+    statistics = sentences(metric, texts, references, lengths)
+    statistics.write(folder, {type(metric).__name__: type(metric)})
     write_json(folder / REFERENCES, [*zip(written or [""] * len(texts), references, strict=True)])
-    scores = [Measurement(metric.key, kept.value(), metric.better)]
+    scores = [Measurement(metric.key, statistics.value(), metric.better)]
     if experiment.unknown is not None:
         plain = sentences(
             metric, [target.decode(answer) for answer in answers], references, lengths
         )
         scores.append(Measurement(before_replacement(metric), plain.value(), metric.better))
-    return kept, scores, metric.details(kept.totals)
+    return statistics, scores, metric.details(statistics.totals)

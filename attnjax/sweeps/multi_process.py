@@ -18,8 +18,8 @@ from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile
 from attnjax.sweeps.finish import validation_score
 from attnjax.training.devices import hosts
+from attnjax.training.loop.loop import train
 from attnjax.training.loop.run_state import Run
-from attnjax.training.loop.train import train
 from attnjax.training.train_setup import TrainSetup
 
 
@@ -106,7 +106,7 @@ def _failing_together() -> Iterator[None]:
 
 
 def _digests(corpus: Corpus, seeds: Iterable[int]) -> list[str]:
-    """What the training depends on; `seeds` are those that have data of their own."""
-    drawn = [corpus, *map(corpus.of_seed, seeds)]
-    splits = [each.digest(split) for each in drawn for split in ("train", "valid")]
+    """Return the digests of everything a training reads; `seeds` are those with their own data."""
+    corpora = [corpus, *map(corpus.of_seed, seeds)]
+    splits = [data.digest(split) for data in corpora for split in ("train", "valid")]
     return [corpus.vocabularies.digest, *splits]

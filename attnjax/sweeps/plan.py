@@ -1,20 +1,73 @@
-"""The runs that a command asks for."""
+"""The runs that a command asks for, and which of them are finished.
 
-from collections.abc import Mapping
+    <runs>/<experiment>/<variant>/tune/<point>/seed-<n>/    a seed at a point of the grid
+    <runs>/<experiment>/<variant>/seed-<n>/                 a seed at the chosen point
+    <runs>/<experiment>/<variant>/tied/<point>/seed-<n>/    a seed at a point tied with that
+
+Without a grid there is one point, the variant as it is. All three are a `PlannedRun`. The points of
+a grid have the same few seeds, and the lowest mean validation loss decides; their test split is not
+decoded.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from attnjax.config.override import Override, apply_possible, override
 from attnjax.config.serialize import plain, to_json
-from attnjax.config.vary import field_at
+from attnjax.config.vary import field_at, vary
 from attnjax.config.walk import differences
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile
-from attnjax.experiment.tuning import Grid, Point
-from attnjax.results.tuning import tied_folder
+from attnjax.experiment.tuning import Grid, Losses, Point, best, extended, points, tied
+from attnjax.results.tuning import point_folders, seed_losses, tied_folder
 from attnjax.runs.manifest import Manifest, manifest
-from attnjax.runs.run_folder import Verified, finished
+from attnjax.runs.result import RunResult
+from attnjax.runs.run_folder import RunStatus, Verified, finished, status
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedRun:
+    """A run of a plan: its folder, what it is a run of, and the experiment with its values."""
+
+    folder: Path
+    manifest: Manifest
+    experiment: Experiment
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedVariant:
+    """The runs of a variant, as far as the results that are there decide.
+
+    Attributes:
+        experiment: the variant, with the overrides of the command line.
+        folder: the folder of all its runs.
+        tuning: the runs at every point of the grid; []: the variant is not tuned.
+        grown: whether the grid is a value longer, because the best of its points is at its edge.
+        choice: the point with the lowest mean loss, then those within an error of it. []: a point
+            is not finished, or the training diverged at every point. Without a grid the only point
+            is the variant as it is.
+        seeds: the seeds' runs at the chosen point, or as the variant is until it is chosen.
+        tied: the seeds' runs at each point that is tied with the chosen one. Claims are judged at
+            those, too; a variant that no claim is about has none.
+    """
+
+    plan: "Sweep"
+    name: str
+    experiment: Experiment
+    folder: Path
+    tuning: Sequence[PlannedRun]
+    grown: bool
+    choice: Sequence[Point]
+    seeds: Sequence[PlannedRun]
+    tied: Sequence[Sequence[PlannedRun]]
+
+    @property
+    def judged(self) -> list[PlannedRun]:
+        """The runs that claims are judged by: the seeds' at the chosen and at tied points."""
+        return [*self.seeds, *(run for runs in self.tied for run in runs)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +78,7 @@ class Sweep:
         variants: the names of the variants to run; (): all.
         seeds: the number of runs of each variant; None: as many as the file says.
         only: the seeds to run, out of these; (): all.
-        together: the most seeds that train together; None: see `seed_groups.fitting`.
+        together: the most seeds that train together; None: see `groups.seeds_together`.
         folder: the folder of the experiment, with all its runs.
         profiled_steps: the number of steps of each training of which a trace is written.
         verified: the results of finished runs whose files were hashed, see `run_folder.result`.
@@ -41,8 +94,77 @@ class Sweep:
     profiled_steps: int = 0
     verified: Verified = field(default_factory=dict, compare=False)
 
+    def result(self, run: PlannedRun) -> RunResult | None:
+        """Return the result of a run that is finished; None: it is still to be trained.
+
+        Nothing else decides whether a run is left.
+        """
+        return finished(run.folder, run.manifest, self.verified)
+
+    def status(self, run: PlannedRun) -> RunStatus:
+        """Return the status of a run."""
+        if self.result(run) is not None:
+            return RunStatus("done")
+        return status(run.folder, run.manifest, self.verified)
+
+    def unfinished(self, runs: Iterable[PlannedRun]) -> list[PlannedRun]:
+        """Return the runs that are still to be trained."""
+        return [run for run in runs if self.result(run) is None]
+
+    def planned(self) -> list[PlannedVariant]:
+        """Plan the runs of every variant to run."""
+        return [self.variant(name, experiment) for name, experiment in self.chosen().items()]
+
+    def variant(self, name: str, experiment: Experiment) -> PlannedVariant:
+        """Plan the runs of a variant: read the results at the points of its grid, and choose."""
+        folder, grid, ablation = self.folder / name, self.grid, self.loaded.ablation
+
+        def at(
+            point: Point, folders: Mapping[int, Path], tuned: Iterable[str] = ()
+        ) -> list[PlannedRun]:
+            varied = vary(experiment, point)
+            return [
+                PlannedRun(
+                    folder=run,
+                    manifest=manifest(self.loaded, name, seed, varied, tuple(tuned)),
+                    experiment=varied,
+                )
+                for seed, run in folders.items()
+            ]
+
+        def tuning(grid: Grid) -> list[list[PlannedRun]]:
+            seeds = ablation.tuning_seeds
+            return [at(point, point_folders(folder, point, seeds)) for point in points(grid)]
+
+        def seeds(point: Point, above: Path) -> list[PlannedRun]:
+            numbers = self.only or self.all_seeds
+            return at(point, {seed: above / f"seed-{seed}" for seed in numbers}, grid)
+
+        longer, tuned, choice = grid, list[list[PlannedRun]](), list[Point]([{}])
+        if grid:
+            longer = _longer(grid, self._losses(tuning(grid)), experiment)
+            tuned = tuning(longer)
+            choice = [points(longer)[index] for index in tied(self._losses(tuned))]
+        of_claims = any(name in claim.variants for claim in ablation.claims)
+        others = choice[1:] if of_claims else []
+        return PlannedVariant(
+            plan=self,
+            name=name,
+            experiment=experiment,
+            folder=folder,
+            tuning=[run for runs in tuned for run in runs],
+            grown=longer != grid,
+            choice=choice,
+            seeds=seeds(choice[0] if choice else {}, folder),
+            tied=[seeds(point, tied_folder(folder, point)) for point in others],
+        )
+
+    def _losses(self, at: Sequence[Sequence[PlannedRun]]) -> Losses:
+        """Return the loss of each seed at each point."""
+        return [seed_losses([self.result(run) for run in runs]) for runs in at]
+
     def chosen(self) -> dict[str, Experiment]:
-        """The variants to run, with the overrides applied."""
+        """Return the variants to run by name, with the overrides applied."""
         ablation, seeds = self.loaded.ablation, self.all_seeds
         for seed in self.only:
             if seed not in seeds:
@@ -65,7 +187,7 @@ class Sweep:
         return chosen
 
     def _overridden(self) -> dict[str, Experiment]:
-        """The variants to run with the overrides, before it is checked that these leave them be."""
+        """Apply the overrides; whether they undo what defines a variant is checked by `chosen`."""
         ablation = self.loaded.ablation
         variants = {name: ablation.variant(name) for name in self.variants or ablation.variants}
         made, refused = dict[str, Experiment](), dict[str, UserError]()
@@ -84,33 +206,19 @@ class Sweep:
             f"{first}, in {', '.join(alike)}; leave these out by naming others with --variant"
         )
 
-    def chosen_parts(self) -> list[str]:
-        """The parts that the command line chooses, with their fields: a sentence for each."""
-        variants: dict[str, list[str]] = {}
-        for name, experiment in self.chosen().items():
-            for wanted in self.overrides:
-                if wanted.choice:
-                    part = to_json(field_at(experiment, wanted.path)[1], self.loaded.own)
-                    variants.setdefault(f"{wanted.path} is {plain(part)}", []).append(name)
-        all_of_them = [*(self.variants or self.loaded.ablation.variants)]
-        return [
-            choice if names == all_of_them else f"{choice}, in {', '.join(names)}"
-            for choice, names in variants.items()
-        ]
-
-    @property
+    @cached_property
     def all_seeds(self) -> range:
         """The seeds of each variant's runs."""
         first = self.loaded.ablation.first_seed
         count = self.loaded.ablation.seeds if self.seeds is None else self.seeds
         return range(first, first + count)
 
-    @property
+    @cached_property
     def above(self) -> Path:
         """The folder of all experiments' runs."""
         return self.folder.parent
 
-    @property
+    @cached_property
     def grid(self) -> Grid:
         """The grid that variants are tuned over: the file's grid without overridden fields.
 
@@ -123,22 +231,31 @@ class Sweep:
             if not any(f"{path}.".startswith(f"{over}.") for over in given)
         }
 
-    def runs(
-        self, variant: str, experiment: Experiment, tied: Point | None = None
-    ) -> dict[Path, Manifest]:
-        """The folders of a tuned variant's runs, and the manifest of each; `tied`: those there."""
-        above = self.folder / variant if tied is None else tied_folder(self.folder / variant, tied)
-        return {
-            above / f"seed-{seed}": manifest(
-                self.loaded, variant, seed, experiment, tuned=tuple(self.grid)
-            )
-            for seed in self.only or self.all_seeds
-        }
 
-    def unfinished(self, runs: Mapping[Path, Manifest]) -> dict[Path, Manifest]:
-        """The runs that are not finished."""
-        return {
-            folder: wanted
-            for folder, wanted in runs.items()
-            if finished(folder, wanted, self.verified) is None
-        }
+def chosen_parts(plan: Sweep) -> list[str]:
+    """Return a sentence for each part that the command line chooses, with its fields."""
+    variants: dict[str, list[str]] = {}
+    for name, experiment in plan.chosen().items():
+        for wanted in plan.overrides:
+            if wanted.choice:
+                part = to_json(field_at(experiment, wanted.path)[1], plan.loaded.own)
+                variants.setdefault(f"{wanted.path} is {plain(part)}", []).append(name)
+    all_of_them = [*(plan.variants or plan.loaded.ablation.variants)]
+    return [
+        choice if names == all_of_them else f"{choice}, in {', '.join(names)}"
+        for choice, names in variants.items()
+    ]
+
+
+def _longer(grid: Grid, losses: Losses, experiment: Experiment) -> Grid:
+    """Return the grid, a value longer where the best is at its edge and the field allows it."""
+    first = best(losses)
+    if first is None:
+        return grid
+    longer = extended(grid, points(grid)[first])
+    try:
+        for point in points(longer):
+            vary(experiment, point)
+    except UserError:
+        return grid
+    return longer

@@ -1,4 +1,4 @@
-"""An ablation that is run from a program: `attnjax.run(ablation, name="cosine").rows`."""
+"""Run an ablation from a program: `attnjax.run(ablation, name="cosine").rows`."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from attnjax.reporting.summary import Summary
 from attnjax.results.summary import summarize
 from attnjax.runs.catalog import find
 from attnjax.sweeps.plan import Sweep
-from attnjax.sweeps.run_ablation import sweep
+from attnjax.sweeps.sweep import sweep
 
 
 def run(
@@ -41,7 +41,7 @@ def run(
     if isinstance(experiment, Ablation):
         experiment = _written(experiment, Path(runs) / name / f"{name}.py")
     loaded = load(find(str(experiment))).at(setting)
-    words = [word for each in overrides for word in shlex.split(each)]
+    words = [word for given in overrides for word in shlex.split(given)]
     others, changes = split(words)
     if others:
         raise UserError(f"an override is --path value, or path:part; got {others[0]!r}")
@@ -76,9 +76,9 @@ ablation = {_text(ablation)}
 
 
 def _text(value: object) -> str:
-    """An expression for a value."""
+    """Return a Python expression for a value."""
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{name!r}: {_text(each)}' for name, each in value.items())}}}"
+        return f"{{{', '.join(f'{name!r}: {_text(item)}' for name, item in value.items())}}}"
     if isinstance(value, Ablation | Setting):
         names = field_names(type(value))
         fields = ",\n".join(f"{name}={_text(getattr(value, name))}" for name in names)

@@ -16,7 +16,7 @@ from attnjax.nn.counter_hash import part_of_batch
 
 
 def micro_batches(rows: int, longest: int, device_tokens: int | None) -> int:
-    """The fewest micro-batches of equally many rows that have at most `device_tokens` tokens each.
+    """Return the fewest micro-batches of equally many rows of at most `device_tokens` tokens each.
 
     `rows` are a device's rows of a batch, `longest` is the length of a row. A row is not cut, so a
     micro-batch has at least one; None: one micro-batch of all rows.
@@ -27,7 +27,7 @@ def micro_batches(rows: int, longest: int, device_tokens: int | None) -> int:
 
 
 def accumulate[T](sums: Callable[[Any], T], batch: Any, device_tokens: int | None) -> T:
-    """sums(batch) of a device's rows, added up over micro-batches, one after the other.
+    """Add up sums(batch) of a device's rows over micro-batches, one after the other.
 
     Rows of PAD (or NaN) fill the last one.
     """
@@ -39,7 +39,7 @@ def accumulate[T](sums: Callable[[Any], T], batch: Any, device_tokens: int | Non
     most = ceil(rows / count)
 
     def divided(x: jax.Array) -> jax.Array:
-        """[rows, ...] -> [count, most, ...]."""
+        """Pad and reshape [rows, ...] to [count, most, ...]."""
         filler = PAD if jnp.issubdtype(x.dtype, jnp.integer) else jnp.nan
         filled = ((0, count * most - rows),) + ((0, 0),) * (x.ndim - 1)
         return jnp.pad(x, filled, constant_values=filler).reshape(count, most, *x.shape[1:])

@@ -25,7 +25,7 @@ class Optimizer(ABC):
     clip: PositiveFloat | None = None
 
     def make(self, rate: jax.Array | None = None) -> optax.GradientTransformation:
-        """The optimizer as an optax transformation; without a rate that of the schedule."""
+        """Return an optax transformation; None: the learning rate is that of the schedule."""
         return optax.chain(
             optax.identity() if self.clip is None else optax.clip_by_global_norm(self.clip),
             self.scaling(),
@@ -37,7 +37,7 @@ class Optimizer(ABC):
 
     @abstractmethod
     def scaling(self) -> optax.GradientTransformation:
-        """The transformation of gradients before they are multiplied by the learning rate."""
+        """Return the transformation of gradients that comes before the learning rate."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ class Schedule(ABC):
 
     @abstractmethod
     def rate(self, step: Any) -> jax.Array:
-        """The learning rate of the step-th update, in the step's shape; the first is step 1."""
+        """Return the learning rate of update `step`, from 1, in the shape of `step`."""
 
 
 @dataclass(frozen=True, kw_only=True)

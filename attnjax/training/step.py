@@ -20,16 +20,16 @@ from attnjax.training.settings import Precision, Recipe
 
 
 class OverDevices(Protocol):
-    """The sum over all devices of function(held, rows): the rows are a device's part of the batch.
+    """The sum over all devices of function(held, rows); the rows are a device's share of the batch.
 
-    What the devices hold alike comes as an argument, not from around the function.
+    What is replicated on all devices is an argument, not a closure.
     """
 
     def __call__[T](self, function: Callable[[Any, Any], T], held: Any, batch: Any, /) -> T: ...
 
 
 def on_one_device[T](function: Callable[[Any, Any], T], held: Any, batch: Any, /) -> T:
-    """The sum over the only device."""
+    """Return the sum over the only device."""
     return function(held, batch)
 
 
@@ -47,7 +47,7 @@ class State:
 def initial_state(
     key: jax.Array, batch: Any, *, recipe: Recipe, given: Mapping[str, Any] = MappingProxyType({})
 ) -> State:
-    """The state before the first update: parameters drawn from `key`, shapes taken from `batch`.
+    """Draw the state before the first update from `key`, with shapes taken from `batch`.
 
     Parameters in `given`, by their paths with dots, have the values there instead.
     """
@@ -64,7 +64,7 @@ def initial_state(
 
 
 def state_shapes(recipe: Recipe, batch: Any) -> State:
-    """The shapes of a state; nothing is drawn. The batch may be shapes itself."""
+    """Return the shapes of a state; nothing is drawn. The batch may consist of shapes itself."""
     return jax.eval_shape(partial(initial_state, recipe=recipe), jax.random.key(0), batch)
 
 
@@ -76,7 +76,7 @@ def train_step(
     over_devices: OverDevices,
     rate: jax.Array | None = None,
 ) -> tuple[State, dict[str, jax.Array]]:
-    """The state after one update, and the mean of each metric.
+    """Return the state after one update, and the mean of each metric.
 
     "gradient_norm", the norm before clipping, and "tokens", the count, are added to the metrics;
     also "skipped", 1 or 0, if updates that are not finite are skipped (`Training.not_finite`).
@@ -116,7 +116,7 @@ def train_step(
 def skip_unless_finite(
     before: State, after: State, metrics: Mapping[str, jax.Array]
 ) -> tuple[State, jax.Array]:
-    """The state before an update whose loss or gradient is not finite, else that after it.
+    """Return the state before an update whose loss or gradient is not finite, else that after it.
 
     Whole numbers are always those after it: they are the counts that a schedule of the learning
     rate goes by. The second result says whether the update was skipped, 0.0 or 1.0.
@@ -132,7 +132,7 @@ def skip_unless_finite(
 def train_step_at(
     held: tuple[State, jax.Array], batch: Any, *, recipe: Recipe, over_devices: OverDevices
 ) -> tuple[State, dict[str, jax.Array]]:
-    """As `train_step`, for a pair of a state and its learning rate."""
+    """Update as `train_step` does, for a pair of a state and its learning rate."""
     state, rate = held
     return train_step(state, batch, recipe=recipe, over_devices=over_devices, rate=rate)
 
@@ -140,7 +140,7 @@ def train_step_at(
 def evaluation_step(
     params: Any, batch: Any, *, recipe: Recipe, over_devices: OverDevices
 ) -> Totals:
-    """A batch's sums and counts without dropout; the objective is in its initial state."""
+    """Return a batch's sums and counts, without dropout and with a fresh objective state."""
     state = recipe.objective.initial()
 
     def totals(params: Any, rows: Any) -> Totals:
@@ -153,12 +153,12 @@ def evaluation_step(
 
 
 def products(precision: Precision) -> AbstractContextManager[object]:
-    """The context of everything that is computed in a precision, gradients included."""
+    """Return the context in which everything is computed in a precision, gradients included."""
     return rounded_products() if precision == "bfloat16_products" else nullcontext()
 
 
 def cast(params: Any, precision: Precision) -> Any:
-    """A copy of the parameters in the precision of the computation; updates use the original.
+    """Copy the parameters in the precision of the computation; updates use the original.
 
     Running statistics and constants are not rounded: a step of such an average is a small part of
     it, and the rows of a random projection stay orthogonal.

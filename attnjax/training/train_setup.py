@@ -27,25 +27,32 @@ class TrainSetup:
 
     @classmethod
     def of(cls, recipe: Recipe, corpus: Corpus) -> "TrainSetup":
-        """Cut the split "train", and "valid" if there is one, into batches."""
-        recipe.check(corpus)
+        """Cut the split "train", and "valid" if there is one, into batches.
+
+        The recipe was checked with the corpus, see `Recipe.check`.
+        """
         plan = recipe.training.batching.plan(corpus.splits["train"])
         return cls(recipe=recipe, plan=plan, valid=_in_order(_valid_plan(recipe, corpus)))
 
     def of_seeds(self, corpus: Corpus, seeds: Collection[int]) -> "TrainSetup":
-        """The setup of runs that train together, with the data of each, from the same corpus.
+        """Return the setup of runs that train together, with the data of each from the same corpus.
 
         Batches have the same shapes for all of the seeds, and as many examples as they have here.
+
+        Raises:
+            UserError: the recipe does not fit the data of a seed.
         """
         if corpus.drawn is None:
             return self
         drawn = [corpus.of_seed(seed) for seed in seeds]
-        for each in drawn:
-            self.recipe.check(each)
-        plans = self.plan.like([each.splits["train"] for each in drawn])
+        for of_seed in drawn:
+            self.recipe.check(of_seed)
+        plans = self.plan.like([of_seed.splits["train"] for of_seed in drawn])
         held_out = _valid_plan(self.recipe, corpus)
         valid = (
-            held_out.like([each.splits["valid"] for each in drawn]) if held_out else repeat(None)
+            held_out.like([of_seed.splits["valid"] for of_seed in drawn])
+            if held_out
+            else repeat(None)
         )
         own = {
             seed: (plan, _in_order(validation))

@@ -10,7 +10,6 @@ from attnjax.errors import UserError
 from attnjax.experiment.load import ExperimentFile
 from attnjax.runs.initial_parameters import source_of
 from attnjax.sweeps.plan import Sweep
-from attnjax.sweeps.tune import Tuner
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,15 +58,15 @@ class LaunchedRun:
 def launched(plan: Sweep) -> list[LaunchedRun]:
     """Return a job for each unfinished run, or for all seeds of a variant to be tuned first."""
     jobs: list[LaunchedRun] = []
-    for variant, experiment in plan.chosen().items():
-        tuned = Tuner(plan, variant, experiment).tuned()
-        left = plan.unfinished(plan.runs(variant, tuned or experiment))
-        runs = [(folder, manifest.seed) for folder, manifest in left.items()]
-        for group in [[run] for run in runs] if tuned else [runs] if runs else []:
+    for variant in plan.planned():
+        runs = [(run.folder, run.manifest.seed) for run in plan.unfinished(variant.seeds)]
+        for group in [[run] for run in runs] if variant.choice else [runs] if runs else []:
             folders, seeds = zip(*group, strict=True)
-            begins = experiment.initial_parameters_from is not None
-            needs = source_of(experiment, seeds[0], plan.above) if begins else None
-            jobs.append(LaunchedRun(variant=variant, seeds=seeds, folders=folders, needs=needs))
+            begins = variant.experiment.initial_parameters_from is not None
+            needs = source_of(variant.experiment, seeds[0], plan.above) if begins else None
+            jobs.append(
+                LaunchedRun(variant=variant.name, seeds=seeds, folders=folders, needs=needs)
+            )
     if not jobs:
         raise UserError(f"all runs of {plan.folder} are finished: there is nothing to launch")
     return jobs

@@ -25,7 +25,7 @@ from attnjax.results.statements import _of_planned_steps
 from attnjax.results.summary import summarize
 from attnjax.runs.result import read_result
 from attnjax.runs.run_folder import STEPS, write_result
-from attnjax.sweeps.plan import Sweep
+from attnjax.sweeps.plan import Sweep, chosen_parts
 from tests.experiment.test_claims import runs
 
 TINY = Path(__file__).parents[1] / "tiny.py"
@@ -60,8 +60,8 @@ def test_a_chosen_part_is_shown_with_its_fields(changed, tmp_path, capsys):
     assert f"{path} is {CHOSEN}\n" in (changed / "stderr.txt").read_text()
     overrides = tuple(split([CHOICE, "search:beam"])[1])
     plan = Sweep(loaded=load(TINY), variants=(), seeds=1, folder=tmp_path, overrides=overrides)
-    assert plan.chosen_parts()[0].startswith("search is Beam(size=")
-    assert plan.chosen_parts()[1] == f"{path} is {CHOSEN}"
+    assert chosen_parts(plan)[0].startswith("search is Beam(size=")
+    assert chosen_parts(plan)[1] == f"{path} is {CHOSEN}"
 
 
 def test_what_was_changed_from_the_file_is_said(changed, capsys):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from attnjax.cli.main import main
-from attnjax.training.loop.group import RunGroup
+from attnjax.training.loop.run_state import RunGroup
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 OPTIONS = ["--variant", "cosine", "--seeds", "1"]

@@ -252,7 +252,7 @@ def test_a_lengthened_run_keeps_its_result_until_it_has_a_longer_checkpoint(
 
     with monkeypatch.context() as patched:
         if when == "before":
-            patched.setattr("attnjax.sweeps.train_group.train", fail)
+            patched.setattr("attnjax.training.loop.loop.train", fail)
         else:  # the rows of the steps are in the log by then
             patched.setattr(Checkpoints, "save", fail)
         with pytest.raises(RuntimeError, match="a bug"):

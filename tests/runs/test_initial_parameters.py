@@ -26,7 +26,7 @@ from attnjax.runs.initial_parameters import (
 from attnjax.runs.result import read_result
 from attnjax.sweeps.dry_run import dry_run
 from attnjax.sweeps.plan import Sweep
-from attnjax.sweeps.run_ablation import sweep
+from attnjax.sweeps.sweep import sweep
 from attnjax.training.checkpoints.checkpoint import average
 from attnjax.training.loop.run_state import Run
 from attnjax.training.train_setup import TrainSetup

@@ -14,7 +14,7 @@ from attnjax.results.summary import summarize
 from attnjax.runs import provenance
 from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.runs.run_folder import RESULT
-from attnjax.sweeps import train_group
+from attnjax.training.loop import loop
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 
@@ -53,14 +53,14 @@ def test_splits_are_named_by_their_origin(runs):
 
 def test_the_code_is_that_of_the_beginning(tmp_path, monkeypatch):
     """Who edits the library while a run trains has not changed the run."""
-    digests, train = ["a" * 64], train_group.train
+    digests, train = ["a" * 64], loop.train
 
     def edited(*given, **named):
         digests.insert(0, "b" * 64)
         return train(*given, **named)
 
     monkeypatch.setattr(provenance, "library_digest", lambda: digests[0])
-    monkeypatch.setattr(train_group, "train", edited)
+    monkeypatch.setattr(loop, "train", edited)
     command = ["run", str(TINY), "--variant", "scaled", "--seeds", "1", "--runs", str(tmp_path)]
     assert main(command) == 0
     result = json.loads((tmp_path / "tiny/scaled/seed-0" / RESULT).read_text())

@@ -17,7 +17,7 @@ from attnjax.runs.lease import leased
 from attnjax.runs.result import read_result
 from attnjax.runs.run_folder import RunStatus, status
 from attnjax.sweeps.plan import Sweep
-from attnjax.sweeps.run_ablation import sweep
+from attnjax.sweeps.sweep import sweep
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 STEPS = ["--training.steps", "1"]

@@ -9,7 +9,7 @@ import pytest
 
 from attnjax.cli.main import main
 from attnjax.runs.json_files import read_sealed, write_sealed
-from attnjax.training.loop.group import RunGroup
+from attnjax.training.loop.run_state import RunGroup
 
 EXPERIMENT = '''"""Does it translate numbers?"""
 from dataclasses import replace

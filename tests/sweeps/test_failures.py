@@ -12,10 +12,11 @@ from attnjax.cli.main import main
 from attnjax.errors import MachineError, UserError
 from attnjax.runs import failures
 from attnjax.runs.failures import SweepFailures
-from attnjax.sweeps import seed_groups, train_group
+from attnjax.sweeps import groups, sweep
+from attnjax.training.loop import loop
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
-TRAIN = train_group.train
+TRAIN = loop.train
 
 
 def broken(error: Exception, variant: str):
@@ -37,7 +38,7 @@ def words(tmp_path) -> list[str]:
 def test_the_others_go_on_and_the_next_call_tries_again(words, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "tiny"
     error = RuntimeError("a bug in a score\nand its details")
-    monkeypatch.setattr(train_group, "train", broken(error, "scaled"))
+    monkeypatch.setattr(loop, "train", broken(error, "scaled"))
     assert main(words) == 2
     said = capsys.readouterr()
     assert "scaled/seed-0 failed: RuntimeError: a bug in a score\n" in said.err
@@ -57,14 +58,14 @@ def test_the_others_go_on_and_the_next_call_tries_again(words, tmp_path, monkeyp
     assert left_out["text"] == "It learns."
     assert left_out["reason"] == f"scaled failed: {record['reason']}"
 
-    monkeypatch.setattr(train_group, "train", TRAIN)
+    monkeypatch.setattr(loop, "train", TRAIN)
     assert main(words) == 0
     assert (folder / "scaled" / "seed-0" / "result.json").exists()
     assert failures.reason(folder / "scaled") is None
 
 
 def test_the_only_variant_raises_its_own_error(words, tmp_path, monkeypatch):
-    monkeypatch.setattr(train_group, "train", broken(RuntimeError("a bug"), "scaled"))
+    monkeypatch.setattr(loop, "train", broken(RuntimeError("a bug"), "scaled"))
     with pytest.raises(RuntimeError, match="a bug"):
         main([*words, "--variant", "scaled"])
     assert failures.reason(tmp_path / "tiny" / "scaled") == "RuntimeError: a bug"
@@ -72,7 +73,7 @@ def test_the_only_variant_raises_its_own_error(words, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("only", [True, False])
 def test_one_mistake_is_one_line(words, monkeypatch, capsys, only):
-    monkeypatch.setattr(train_group, "train", broken(UserError("no such thing"), "scaled"))
+    monkeypatch.setattr(loop, "train", broken(UserError("no such thing"), "scaled"))
     assert main([*words, "--seeds", "2", *(["--variant", "scaled"] if only else [])]) == 2
     said = capsys.readouterr().err
     assert said.count("no such thing") == 1
@@ -86,7 +87,7 @@ def test_a_disk_that_is_full_after_the_training_is_named(words, tmp_path, monkey
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(train_group, "finish", full)
+    monkeypatch.setattr(sweep, "finish", full)
     assert main([*words, "--variant", "scaled"]) == 2
     assert capsys.readouterr().err.endswith(
         f"\nattnjax: the disk of {tmp_path}/tiny/scaled/seed-0 is full: what was saved before is "
@@ -98,7 +99,7 @@ def test_a_full_disk_stops_all_and_is_no_failure_of_the_variant(
     words, tmp_path, monkeypatch, capsys
 ):
     error = MachineError("the disk is full")
-    monkeypatch.setattr(train_group, "train", broken(error, "scaled"))
+    monkeypatch.setattr(loop, "train", broken(error, "scaled"))
     assert main(words) == 2
     assert capsys.readouterr().err.endswith("attnjax: the disk is full\n")
     assert failures.reason(tmp_path / "tiny" / "scaled") is None
@@ -115,7 +116,7 @@ def test_a_group_that_needs_too_much_memory_is_halved(words, tmp_path, monkeypat
             raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes.")
         return TRAIN(runs, *arguments, **named)
 
-    monkeypatch.setattr(train_group, "train", train)
+    monkeypatch.setattr(loop, "train", train)
     assert main([*words, "--variant", "scaled", "--seeds", "2"]) == 0
     assert trained == [2, 1, 1]
     assert "2 seeds together need more memory than there is; 1 are" in capsys.readouterr().err
@@ -125,15 +126,15 @@ def test_a_group_that_needs_too_much_memory_is_halved(words, tmp_path, monkeypat
 
 @pytest.mark.long
 def test_seeds_train_together_as_far_as_they_fit(words, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(seed_groups, "free_memory", lambda: 25)
-    monkeypatch.setattr(seed_groups, "seed_memory", lambda _: 10)
+    monkeypatch.setattr(groups, "free_memory", lambda: 25)
+    monkeypatch.setattr(groups, "seed_memory", lambda _: 10)
     trained = []
 
     def train(runs, *arguments, **named):
         trained.append([run.seed for run in runs])
         return TRAIN(runs, *arguments, **named)
 
-    monkeypatch.setattr(train_group, "train", train)
+    monkeypatch.setattr(loop, "train", train)
     assert main([*words, "--variant", "scaled", "--seeds", "3"]) == 0
     assert trained == [[0, 1], [2]]
     assert "2 of its 3 seeds are trained together" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from attnjax.data.generated.sequences import Copy
 from attnjax.data.loaded import Corpora
 from attnjax.trained.evaluate import evaluate
 from attnjax.trained.trained_run import open_trained
-from attnjax.training.loop.group import RunGroup
+from attnjax.training.loop.run_state import RunGroup
 from attnjax.training.train_setup import TrainSetup
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
@@ -51,6 +51,11 @@ def test_a_run_is_evaluated_on_its_own_data(tiny_runs, seed):
     answers = evaluate(trained).metrics["exact_match"]
     assert answers == result(run)["metrics"][0]["value"]
     assert evaluate(trained, split="valid").sentences == 8
+
+
+def test_a_dry_run_compares_each_run_with_the_data_of_its_seed(tiny_runs, capsys):
+    assert main(["run", TINY, "--runs", str(tiny_runs), "--dry-run"]) == 0
+    assert "0 of 4 runs are to be trained" in capsys.readouterr().out
 
 
 def test_seeds_together_are_as_they_are_alone(tmp_path):

@@ -14,18 +14,19 @@ import pytest
 from attnjax.cli.main import main
 from attnjax.errors import MachineError
 from attnjax.runs.lease import holder, leased
-from attnjax.sweeps import train_group, variant_work
+from attnjax.sweeps import sweep
+from attnjax.training.loop import loop
+from tests.sweeps.test_ties import TIED
 
-TINY = str(Path(__file__).parents[1] / "tiny.py")
+TINY = Path(__file__).parents[1] / "tiny.py"
 PROGRAM = """
 import sys
-from attnjax.sweeps import run_ablation
-run_ablation.SECONDS_BETWEEN_LOOKS = 0.1
+from attnjax.sweeps import sweep
+sweep.SECONDS_BETWEEN_LOOKS = 0.1
 from attnjax.cli.main import main
 from attnjax.errors import MachineError
 sys.exit(main(sys.argv[1:]))
 """
-RUNS = ("scaled/seed-0", "scaled/seed-1", "cosine/seed-0", "cosine/seed-1")
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +36,12 @@ def environment(tmp_path_factory) -> dict[str, str]:
     return {**os.environ, "JAX_COMPILATION_CACHE_DIR": compiled}
 
 
-def start(folder: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
-    words = [sys.executable, "-c", PROGRAM, "run", TINY, "--runs", str(folder), "--together", "1"]
+def command(path: Path, folder: Path) -> list[str]:
+    return ["run", str(path), "--runs", str(folder), "--together", "1"]
+
+
+def start(path: Path, folder: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
+    words = [sys.executable, "-c", PROGRAM, *command(path, folder)]
     return subprocess.Popen(
         words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
@@ -44,57 +49,66 @@ def start(folder: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
 
 def held(folder: Path, pid: int) -> bool:
     """Whether a process holds a run."""
-    found = (holder(folder / "tiny" / run) for run in RUNS if (folder / "tiny" / run).exists())
+    found = (holder(lock.parent) for lock in folder.rglob("lock"))
     return any(one is not None and one.lease.pid == pid for one in found)
 
 
-def results(folder: Path) -> dict[str, tuple[object, str]]:
-    """The metrics and the answers of each run."""
-    return {
-        run: (
-            json.loads((folder / "tiny" / run / "result.json").read_text())["metrics"],
-            (folder / "tiny" / run / "hypotheses.txt").read_text(),
+def results(folder: Path) -> dict[str, tuple[object, ...]]:
+    """The metrics, the validation loss and the answers of each run."""
+    found = {}
+    for path in sorted(folder.rglob("result.json")):
+        content, answers = json.loads(path.read_text()), path.parent / "hypotheses.txt"
+        found[str(path.parent.relative_to(folder))] = (
+            content["metrics"],
+            content["best_validation_loss"],
+            answers.read_text() if answers.exists() else "",
         )
-        for run in RUNS
-    }
+    return found
 
 
 @pytest.mark.long
-def test_each_run_is_done_once_and_as_by_one_process(tmp_path, environment):
-    assert main(["run", TINY, "--runs", str(tmp_path / "alone"), "--together", "1"]) == 0
-    folder = tmp_path / "shared"
-    victim = start(folder, environment)
+@pytest.mark.parametrize(("text", "seeds", "points"), [("", 4, 0), (TIED, 9, 8)], ids=["", "tuned"])
+def test_each_run_is_done_once_and_as_by_one_process(tmp_path, environment, text, seeds, points):
+    path = tmp_path / "shared.py"
+    path.write_text(TINY.read_text() + text)
+    assert main(command(path, tmp_path / "alone")) == 0
+    folder = tmp_path / "together"
+    victim = start(path, folder, environment)
     while not held(folder, victim.pid):
         assert victim.poll() is None, "it ended before it could be killed"
         time.sleep(0.02)
-    others = [start(folder, environment) for _ in range(2)]
+    others = [start(path, folder, environment) for _ in range(2)]
     victim.send_signal(signal.SIGKILL)
     done = victim.communicate()[1].count("exact match")
     for other in others:
         said = other.communicate(timeout=900)[1]
         assert other.returncode == 0, said
         done += said.count("exact match")
-    assert done == len(RUNS), "each run once"
+    assert done == seeds, "each run once"
     assert results(folder) == results(tmp_path / "alone")
-    summary = json.loads((folder / "tiny" / "summary.json").read_text())
-    assert [len(row["seeds"]) for row in summary["rows"]] == [2, 2]
+    assert len(results(folder)) == seeds + points
+    ours, theirs = (
+        json.loads((runs / "shared" / "summary.json").read_text())
+        for runs in (folder, tmp_path / "alone")
+    )
+    assert [row["seeds"] for row in ours["rows"]] == [row["seeds"] for row in theirs["rows"]]
 
 
 def test_a_run_that_another_process_finished_before_the_lease_is_not_done_again(
     tmp_path, monkeypatch, capsys
 ):
-    words = ["run", TINY, "--runs", str(tmp_path), "--variant", "scaled", "--seeds", "1"]
+    words = ["run", str(TINY), "--runs", str(tmp_path), "--variant", "scaled", "--seeds", "1"]
 
     @contextmanager
     def late(folders):
         """A lease that comes after another process has done the run."""
         with monkeypatch.context() as other:
-            other.setattr(variant_work, "leased", leased)
+            other.setattr(sweep, "leased", leased)
             assert main(words) == 0
         with leased(folders) as leases:
             yield leases
 
-    monkeypatch.setattr(variant_work, "leased", late)
+    monkeypatch.setattr(sweep, "leased", late)
     assert main(words) == 0
     assert capsys.readouterr().err.count("exact match") == 1
 
@@ -103,8 +117,8 @@ def test_a_process_that_has_lost_a_run_says_so_and_goes_on_with_the_next(
     tmp_path, monkeypatch, capsys
 ):
     """It slept within a save, and another machine took the run and its half checkpoint."""
-    words = ["run", TINY, "--runs", str(tmp_path), "--seeds", "1", "--training.steps", "1"]
-    trained, stolen = train_group.train, tmp_path / "tiny" / "scaled" / "seed-0" / "lease-2.json"
+    words = ["run", str(TINY), "--runs", str(tmp_path), "--seeds", "1", "--training.steps", "1"]
+    trained, stolen = loop.train, tmp_path / "tiny" / "scaled" / "seed-0" / "lease-2.json"
 
     def sleep_through(runs, *given, **named):
         if not stolen.parent.joinpath("slept").exists():
@@ -113,7 +127,7 @@ def test_a_process_that_has_lost_a_run_says_so_and_goes_on_with_the_next(
             raise MachineError("the folder cannot be written to (No such file or directory)")
         return trained(runs, *given, **named)
 
-    monkeypatch.setattr(train_group, "train", sleep_through)
+    monkeypatch.setattr(loop, "train", sleep_through)
     # while this process waits, the other machine lets the run go
     monkeypatch.setattr(time, "sleep", lambda _: stolen.unlink(missing_ok=True))
     assert main(words) == 0

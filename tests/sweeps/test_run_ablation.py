@@ -24,9 +24,9 @@ from attnjax.runs.manifest import manifest
 from attnjax.runs.result import read_result
 from attnjax.sweeps.checks import check_folders
 from attnjax.sweeps.plan import Sweep
-from attnjax.sweeps.run_ablation import sweep
+from attnjax.sweeps.sweep import sweep
 from attnjax.training.log import metrics_log
-from attnjax.training.loop.group import RunGroup
+from attnjax.training.loop.run_state import RunGroup
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 FILES = {
@@ -157,7 +157,7 @@ def test_what_is_not_trained_to_its_end_says_so(tiny_runs, tmp_path, capsys):
 
 
 def test_what_a_variant_cannot_train_on_is_said_before_any_is_trained(tmp_path, monkeypatch):
-    monkeypatch.setattr("attnjax.sweeps.train_group.train", None)
+    monkeypatch.setattr("attnjax.training.loop.loop.train", None)
     text = Path(TINY).read_text()
     score = '{"model.encoder_layer.self_attention.head.score": Cosine()}'
     assert score in text
@@ -185,7 +185,7 @@ ablation = Ablation(base=base, variants={"scaled": base, "flat": vary(base, {"me
 
 
 def test_a_metric_with_a_mistake_is_said_before_any_is_trained(tmp_path, monkeypatch):
-    monkeypatch.setattr("attnjax.sweeps.train_group.train", None)
+    monkeypatch.setattr("attnjax.training.loop.loop.train", None)
     (tmp_path / "flat.py").write_text(Path(TINY).read_text() + FLAT)
     loaded = load(tmp_path / "flat.py")
     plan = Sweep(loaded=loaded, variants=(), seeds=1, folder=tmp_path, overrides=())
@@ -195,7 +195,7 @@ def test_a_metric_with_a_mistake_is_said_before_any_is_trained(tmp_path, monkeyp
 
 
 def test_what_is_there_is_not_run_again(tiny_runs, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("attnjax.sweeps.train_group.train", None)
+    monkeypatch.setattr("attnjax.training.loop.loop.train", None)
     folder = shutil.copytree(tiny_runs / "tiny", tmp_path / "tiny")
     before = stamps(folder)
     assert main(["run", TINY, "--runs", str(tmp_path)]) == 0

@@ -135,7 +135,7 @@ ablation = replace(whole, claims=(Claim(text="It holds.", estimand=ESTIMAND, low
 def test_a_claim_about_what_is_not_measured_is_refused_before_training(
     capsys, monkeypatch, tmp_path, estimand, problem
 ):
-    monkeypatch.setattr("attnjax.sweeps.train_group.train", None)  # a training would fail
+    monkeypatch.setattr("attnjax.training.loop.loop.train", None)  # a training would fail
     path = tmp_path / "wrong.py"
     path.write_text(WRONG.replace("ESTIMAND", estimand))
     assert main(["run", str(path), "--runs", str(tmp_path)]) == 2

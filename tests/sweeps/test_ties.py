@@ -11,9 +11,8 @@ from attnjax.experiment.load import load
 from attnjax.results.records import read_records, recorded
 from attnjax.results.results_page import page
 from attnjax.results.summary import reload
-from attnjax.sweeps import train_group
 from attnjax.sweeps.plan import Sweep
-from attnjax.sweeps.tune import Tuner
+from attnjax.training.loop import loop
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 TIED = """
@@ -42,18 +41,19 @@ def path(tmp_path) -> Path:
 
 
 def test_a_variant_that_a_claim_is_about_has_runs_at_tied_values(path, tmp_path, monkeypatch):
-    monkeypatch.setattr(Tuner, "_losses", lambda *_: [(0.5, 0.5), (0.4, 0.7)])
+    monkeypatch.setattr(Sweep, "_losses", lambda *_: [(0.5, 0.5), (0.4, 0.7)])
     plan = Sweep(loaded=load(path), variants=(), seeds=2, folder=tmp_path, overrides=())
-    scaled, longer = (Tuner(plan, *variant) for variant in plan.chosen().items())
-    assert (scaled.tuned().optimizer.schedule.decay, longer.tied()) == (20, [])
-    ((experiment, runs),) = scaled.tied()
-    assert experiment.optimizer.schedule.decay == 30
+    scaled, longer = plan.planned()
+    assert [run.experiment.optimizer.schedule.decay for run in scaled.seeds] == [20, 20]
+    assert longer.tied == []
+    (runs,) = scaled.tied
+    assert [run.experiment.optimizer.schedule.decay for run in runs] == [30, 30]
     there = tmp_path / "scaled" / "tied" / "optimizer.schedule.decay=30"
-    assert [*runs] == [there / "seed-0", there / "seed-1"]
-    assert not runs.keys() & plan.runs("scaled", experiment).keys()
+    assert [run.folder for run in runs] == [there / "seed-0", there / "seed-1"]
+    assert not {run.folder for run in runs} & {run.folder for run in scaled.seeds}
     # nothing is known before the tuning is finished
-    monkeypatch.setattr(Tuner, "_losses", lambda *_: [(0.5, 0.5), None])
-    assert scaled.tied() == []
+    monkeypatch.setattr(Sweep, "_losses", lambda *_: [(0.5, 0.5), None])
+    assert plan.planned()[0].tied == []
 
 
 @pytest.mark.long
@@ -72,7 +72,7 @@ def test_seeds_are_trained_at_tied_values_which_summary_and_records_judge(
     summary = from_json(parse_json((folder / "summary.json").read_text()))
     assert (summary.claims[0].verdict, summary.claims[0].combinations) == ("reproduced", 2)
     # nothing is left to do
-    monkeypatch.setattr(train_group, "train", None)
+    monkeypatch.setattr(loop, "train", None)
     assert main(["run", str(path), "--runs", str(runs), "--dry-run"]) == 0
     assert "0 of 17 runs are to be trained" in capsys.readouterr().out
     assert main(["run", str(path), "--runs", str(runs)]) == 0

@@ -19,15 +19,15 @@ from attnjax.experiment.load import load
 from attnjax.experiment.tuning import point_name
 from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import plain
-from attnjax.results import tuning
-from attnjax.sweeps import train_group
+from attnjax.sweeps import sweep as sweeping, train
 from attnjax.sweeps.checks import check_corpus
 from attnjax.sweeps.finish import validation_score
+from attnjax.sweeps.groups import tuning_groups
 from attnjax.sweeps.plan import Sweep
-from attnjax.sweeps.run_ablation import sweep
-from attnjax.sweeps.tune import Tuner
+from attnjax.sweeps.sweep import sweep
 from attnjax.trained.evaluate import evaluate
 from attnjax.trained.trained_run import open_trained
+from attnjax.training.loop import loop
 from tests.training.looping import interrupt
 
 TINY = Path(__file__).parents[1] / "tiny.py"
@@ -152,7 +152,7 @@ def test_summary_table_and_report_show_the_choice(runs):
 
 @pytest.mark.long
 def test_what_is_there_is_not_tuned_again(path, runs, capsys, monkeypatch):
-    monkeypatch.setattr(train_group, "train", None)
+    monkeypatch.setattr(loop, "train", None)
     assert run(path, runs) == 0
     said = capsys.readouterr().err
     assert "scaled: 1 of 1 runs are there already" in said
@@ -161,7 +161,7 @@ def test_what_is_there_is_not_tuned_again(path, runs, capsys, monkeypatch):
     monkeypatch.undo()
     copy = path.parent / "more"
     shutil.copytree(runs, copy)
-    monkeypatch.setattr(Tuner, "tune", None)
+    monkeypatch.setattr(sweeping, "tuning_groups", None)
     assert run(path, copy, "--variant", "scaled", "--seeds", "2") == 0
     assert summary_of(copy).rows[0].seeds == (0, 1)
     settings = content(copy / "tuned" / "scaled" / "seed-1" / "config.json")["settings"]
@@ -285,11 +285,11 @@ def test_a_variant_that_diverges_everywhere_is_said(path, tmp_path, capsys):
 
 def test_tuning_needs_validation_examples(path, tmp_path):
     plan = Sweep(loaded=load(path), variants=(), seeds=None, folder=tmp_path, overrides=())
-    tuner = Tuner(plan, "scaled", plan.chosen()["scaled"])
-    corpus = tuner.experiment.task.load()
+    scaled = plan.planned()[0]
+    corpus = scaled.experiment.task.load()
     splits = {name: split for name, split in corpus.splits.items() if name != "valid"}
     with pytest.raises(UserError, match="by the validation loss, and the corpus has no validation"):
-        check_corpus(tuner, replace(corpus, splits=splits))
+        check_corpus(scaled, replace(corpus, splits=splits))
 
 
 def test_points_are_scored_in_no_process(path, tmp_path, monkeypatch):
@@ -300,7 +300,7 @@ def test_points_are_scored_in_no_process(path, tmp_path, monkeypatch):
         scores.append(validation_score(experiment, corpus))
         raise UserError("stop")
 
-    monkeypatch.setattr(train_group, "announced", stop)
+    monkeypatch.setattr(train, "announced", stop)
     assert run(path, tmp_path, "--variant", "scaled", "training.scoring:scoring") == 2
     assert scores == [None]
 
@@ -317,9 +317,9 @@ def test_tuning_has_no_pretrained_run_of_its_own_seed(path, tmp_path):
     corpus = scaled.task.load()
     own = replace(scaled, initial_parameters_from="read/words")
     with pytest.raises(UserError, match="the seed 1000000; name one run .* as read/words/seed-0"):
-        check_corpus(Tuner(plan, "scaled", own), corpus)
+        check_corpus(plan.variant("scaled", own), corpus)
     one = replace(scaled, initial_parameters_from="read/words/seed-0")
-    check_corpus(Tuner(plan, "scaled", one), corpus)
+    check_corpus(plan.variant("scaled", one), corpus)
 
 
 @pytest.mark.long
@@ -329,44 +329,29 @@ def test_points_that_differ_in_more_than_the_schedule_are_trained_apart(path, tm
     two.write_text(path.read_text().replace('{"optimizer.schedule.value": (1e-7, 1e-2)}', grid))
     _, overrides = split(["--training.steps", "3"])
     plan = Sweep(
-        loaded=load(two), variants=(), seeds=1, folder=tmp_path, overrides=tuple(overrides)
+        loaded=load(two),
+        variants=("scaled",),
+        seeds=1,
+        folder=tmp_path,
+        overrides=tuple(overrides),
     )
-    tuner = Tuner(plan, "scaled", plan.chosen()["scaled"])
-    corpus = tuner.experiment.task.load()
-    groups = tuner.together(corpus)
-    assert [experiment.model.dropout for experiment in groups] == [0.0, 0.3]
-    for runs in groups.values():
-        assert [run.schedule.value for run in runs] == [1e-3] * 2 + [1e-2] * 2
-    tuned = tuner.tune(corpus, Console(quiet=True), "scaled")
-    rates = tuner.longer[RATE]
-    assert tuner.longer["model.dropout"] == (0.0, 0.3), "0 has no ratio to the next"
-    assert len(rates) == 3
-    found = tuning.losses(tuner.folder, tuner.longer, tuner.seeds)
-    best = min(range(6), key=lambda index: sum(found[index]))
-    assert (tuned.optimizer.schedule.value, tuned.model.dropout) == (
-        rates[best // 2],
-        (0.0, 0.3)[best % 2],
-    )
-    assert tuner.tuned() == tuned
-
-
-@pytest.mark.long
-def test_a_tuning_with_one_seed_of_an_earlier_version_is_read_and_kept(
-    path, runs, tmp_path, capsys
-):
-    folder = shutil.copytree(runs, tmp_path / "runs")
-    shutil.rmtree(point(folder, 1e3).parent)
-    for rate in RATES:
-        of_point = point(folder, rate).parent
-        for file in point(folder, rate).iterdir():
-            shutil.move(file, of_point / file.name)
-        shutil.rmtree(point(folder, rate))
-        shutil.rmtree(point(folder, rate, seed=SEED + 1))
-    assert run(path, folder, "--variant", "scaled") == 0
-    assert "1 of 1 runs are there already" in capsys.readouterr().err
-    first = summary_of(folder).tunings[0]
-    assert (first.seeds, first.edges) == ((SEED,), [RATE])
-    assert [tried.losses for tried in first.points] == [row[:1] for row in losses(runs)[:2]]
+    (scaled,) = plan.planned()
+    together = tuning_groups(scaled, plan.unfinished(scaled.tuning))
+    assert [experiment.model.dropout for experiment in together] == [0.0, 0.3]
+    for runs in together.values():
+        rates = [run.experiment.optimizer.schedule.value for run in runs]
+        assert rates == [1e-3] * 2 + [1e-2] * 2
+    assert sweep(plan, Console(quiet=True)) == {}
+    (scaled,) = plan.planned()
+    tried = [(run.experiment.optimizer.schedule.value, run.experiment) for run in scaled.tuning]
+    dropouts = [experiment.model.dropout for _, experiment in tried]
+    assert {*dropouts} == {0.0, 0.3}, "0 has no ratio to the next"
+    assert len({rate for rate, _ in tried}) == 3
+    losses_of_seeds = [plan.result(run).best_validation_loss for run in scaled.tuning]
+    means = [sum(losses_of_seeds[index : index + 2]) for index in range(0, 12, 2)]
+    best = scaled.tuning[2 * means.index(min(means))].experiment
+    assert scaled.seeds[0].experiment == best
+    assert plan.result(scaled.seeds[0]) is not None
 
 
 def test_show_says_what_is_tuned(path, capsys):
@@ -376,8 +361,7 @@ def test_show_says_what_is_tuned(path, capsys):
 
 def test_the_first_of_equal_losses_is_chosen(monkeypatch):
     tried = [(0.5, 0.5), (0.25, 0.75), (inf, 0.0), (0.75, 0.25)]
-    monkeypatch.setattr(Tuner, "_losses", lambda *_: tried)
+    monkeypatch.setattr(Sweep, "_losses", lambda *_: tried)
     monkeypatch.setattr(Sweep, "grid", {RATE: (2.0, 1.0, 3.0, 4.0)})
     plan = Sweep(loaded=load(TINY), variants=(), seeds=None, folder=Path(), overrides=())
-    tuner = Tuner(plan, "cosine", plan.loaded.ablation.base)
-    assert tuner.best()[0] == {RATE: 2.0}
+    assert plan.variant("cosine", plan.loaded.ablation.base).choice[0] == {RATE: 2.0}

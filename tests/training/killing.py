@@ -52,7 +52,7 @@ class Lives:
 
     def __init__(self) -> None:
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload([__name__, "attnjax.training.loop.train"])
+        self._context.set_forkserver_preload([__name__, "attnjax.training.loop.loop"])
 
     def spend(
         self, folder: Path, seeds: Sequence[int], seconds: float | None, *, saving: bool = False

@@ -6,10 +6,8 @@ import json
 import pytest
 from rich.console import Console
 
-from attnjax.training.loop.group import STEP_NAME
-from attnjax.training.loop.profile import STEPS_BEFORE
-from attnjax.training.loop.run_state import Run
-from attnjax.training.loop.train import train
+from attnjax.training.loop.loop import STEPS_BEFORE_PROFILE, train
+from attnjax.training.loop.run_state import STEP_NAME, Run
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam
 from attnjax.training.settings import Recipe, Training
@@ -26,11 +24,11 @@ pytestmark = pytest.mark.usefixtures("compiled_once")
     ids=["a few", "more than there are"],
 )
 def test_the_trace_has_the_steps_and_their_numbers(tmp_path, asked, traced):
-    training = Training(steps=STEPS_BEFORE + 3, batching=BATCHING)
+    training = Training(steps=STEPS_BEFORE_PROFILE + 3, batching=BATCHING)
     recipe = Recipe(model=Toy(), objective=CrossEntropy(), optimizer=Adam(), training=training)
     setup, runs = TrainSetup.of(recipe, CORPUS), [Run(folder=tmp_path, seed=0)]
     train(runs, setup, console=Console(quiet=True), profiled_steps=asked)
     (path,) = (tmp_path / "profile").rglob("perfetto_trace.json.gz")
     events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
     steps = [int(one["args"]["step_num"]) for one in events if one.get("name") == STEP_NAME]
-    assert sorted(steps) == [STEPS_BEFORE + 1 + number for number in range(traced)]
+    assert sorted(steps) == [STEPS_BEFORE_PROFILE + 1 + number for number in range(traced)]

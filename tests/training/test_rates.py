@@ -11,8 +11,8 @@ from rich.console import Console
 
 from attnjax.errors import Interrupted
 from attnjax.training.log import metrics_log
+from attnjax.training.loop.loop import train
 from attnjax.training.loop.run_state import Run, TrainResult
-from attnjax.training.loop.train import train
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant, InverseSquareRoot, Schedule

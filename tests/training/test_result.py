@@ -5,7 +5,7 @@ import pytest
 
 from attnjax.errors import UserError
 from attnjax.training.checkpoints.checkpoint import FOLDER
-from attnjax.training.loop import trainer
+from attnjax.training.loop import loop
 from attnjax.training.settings import Training
 from tests.training.looping import CORPUS, PER_EPOCH, go, same
 
@@ -19,7 +19,7 @@ def script(monkeypatch: pytest.MonkeyPatch, *losses: float) -> None:
     def scripted(*_: object) -> dict[str, np.ndarray]:
         return {"loss": np.array([next(coming)])}
 
-    monkeypatch.setattr(trainer, "validate", scripted)
+    monkeypatch.setattr(loop, "validate", scripted)
 
 
 def test_the_best_epoch_is_the_result_of_an_early_stopping(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from attnjax.data.special_tokens import START
 from attnjax.errors import Interrupted
 from attnjax.training.checkpoints.checkpoint import Checkpoints
 from attnjax.training.log import metrics_log
-from attnjax.training.loop import group, trainer
+from attnjax.training.loop import loop, run_state
 from attnjax.training.schedules import Constant, InverseSquareRoot
 from attnjax.training.settings import Training
 from tests.training.looping import BATCHING, CORPUS, PER_EPOCH, go, interrupt, same
@@ -29,7 +29,7 @@ def test_a_seed_that_stops_leaves_the_others_to_go_on(tmp_path, monkeypatch):
     settings: dict[str, Any] = {"steps": 40 * PER_EPOCH, "patience": 1}
     schedule, clock = Constant(value=0.1), itertools.count()
     with monkeypatch.context() as patched:
-        patched.setattr(group, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+        patched.setattr(run_state, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
         soon, late = go(tmp_path / "together", 0, 3, schedule=schedule, **settings)
     assert soon.seconds < late.seconds
     passed = next(clock)
@@ -54,7 +54,7 @@ def test_patience_counts_epochs_in_a_row(tmp_path, monkeypatch):
     def scripted(*_: Any) -> dict[str, np.ndarray]:
         return {"loss": np.array([next(losses)])}
 
-    monkeypatch.setattr(trainer, "validate", scripted)
+    monkeypatch.setattr(loop, "validate", scripted)
     (outcome,) = go(tmp_path, 0, steps=20 * PER_EPOCH, patience=3)
     assert (outcome.step, outcome.stopped, outcome.best) == (8 * PER_EPOCH, "patience", 1.9)
 
@@ -96,8 +96,8 @@ def test_compiles_once_a_shape(tmp_path, monkeypatch):
     batching = Batching(max_tokens=48, shapes=2, batch_size_multiple=1)
     assert len(set(batching.plan(CORPUS.splits["train"]).shapes)) == 2
     for name in ("train_step", "evaluation_step"):
-        traced_twice = chex.assert_max_traces(getattr(group, name), n=2)
-        monkeypatch.setattr(group, name, traced_twice)
+        traced_twice = chex.assert_max_traces(getattr(run_state, name), n=2)
+        monkeypatch.setattr(run_state, name, traced_twice)
     go(tmp_path, 0, 1, batching=batching)
 
 
@@ -139,13 +139,13 @@ def test_a_kill_between_the_saves_of_a_group_changes_no_bit(tmp_path, monkeypatc
         with pytest.raises(RuntimeError, match="killed"):
             go(tmp_path / "cut", *seeds, **settings)
     grouped = []
-    init = group.RunGroup.__init__
+    init = run_state.RunGroup.__init__
 
     def spy(self: Any, setup: Any, runs: Any, *given: Any) -> None:
         grouped.append([(run.run.seed, run.step) for run in runs])
         init(self, setup, runs, *given)
 
-    monkeypatch.setattr(group.RunGroup, "__init__", spy)
+    monkeypatch.setattr(run_state.RunGroup, "__init__", spy)
     resumed = go(tmp_path / "cut", *seeds, **settings)
     at = {"first": 0, "later": PER_EPOCH, "last": 2 * PER_EPOCH}[when]
     assert grouped == [[(seed, at) for seed in seeds]], "together, from the last whole save"

@@ -10,8 +10,8 @@ from attnjax.data.batch_plan import BatchPlan
 from attnjax.errors import Interrupted
 from attnjax.training.checkpoints.checkpoint import Checkpoints
 from attnjax.training.log import metrics_log
-from attnjax.training.loop import trainer
-from attnjax.training.loop.group import RunGroup
+from attnjax.training.loop import loop
+from attnjax.training.loop.run_state import RunGroup
 from tests.training.looping import PER_EPOCH, go, same
 
 pytestmark = pytest.mark.usefixtures("compiled_once")
@@ -65,7 +65,7 @@ def test_the_error_of_a_save_ends_the_training_soon(tmp_path, monkeypatch):
 def test_a_signal_during_the_validation_is_noticed(tmp_path, monkeypatch, epoch):
     settings: dict[str, Any] = {"steps": 2 * PER_EPOCH + 2, "average": 2, "result": "best"}
     (whole,) = go(tmp_path / "whole", 0, **settings)
-    validate, calls = trainer.validate, []
+    validate, calls = loop.validate, []
 
     def interrupted(group: RunGroup, requests: Any) -> Any:
         calls.append(group.step)
@@ -73,7 +73,7 @@ def test_a_signal_during_the_validation_is_noticed(tmp_path, monkeypatch, epoch)
             signal.raise_signal(signal.SIGTERM)
         return validate(group, requests)
 
-    monkeypatch.setattr(trainer, "validate", interrupted)
+    monkeypatch.setattr(loop, "validate", interrupted)
     step = min(epoch * PER_EPOCH, settings["steps"])
     with pytest.raises(Interrupted, match=f"is saved at step {step}"):
         go(tmp_path / "cut", 0, **settings)

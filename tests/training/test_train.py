@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from attnjax.training.devices import sharding
-from attnjax.training.loop.train import _remarks
+from attnjax.training.loop.loop import _remarks
 from tests.training.looping import BATCHING
 from tests.training.toy import pairs
 

@@ -21,7 +21,7 @@ from attnjax.data.batch_plan import BatchPlan
 from attnjax.errors import Interrupted, UserError
 from attnjax.training.checkpoints import checkpoint, corruption
 from attnjax.training.log import console, metrics_log
-from attnjax.training.loop import group, saving as saves
+from attnjax.training.loop import run_state, saving as saves
 from attnjax.training.loop.run_state import RunState
 from attnjax.training.schedules import Schedule
 from tests.training.looping import PER_EPOCH, go, interrupt, same
@@ -108,7 +108,7 @@ def test_ctrl_c_loses_nothing(tmp_path, monkeypatch, when):
         row["loss"] for row in theirs if row["split"] == "valid"
     ]
     # a finished run is not trained again
-    monkeypatch.setattr(group, "train_step", None)
+    monkeypatch.setattr(run_state, "train_step", None)
     assert same(go(tmp_path / "cut", 0, 1, average=3)[1].params, whole[1].params)
 
 

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from attnjax.errors import Diverged, Interrupted, UserError
 from attnjax.training.log import metrics_log
+from attnjax.training.loop.loop import train
 from attnjax.training.loop.run_state import Run, TrainResult
-from attnjax.training.loop.train import train
 from attnjax.training.loop.validation import ValidationScore
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam

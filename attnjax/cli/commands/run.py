@@ -18,7 +18,7 @@ from attnjax.errors import UserError
 
 if TYPE_CHECKING:
     from attnjax.runs.run_folder import RunStatus
-    from attnjax.sweeps.dry_run import PlannedVariant
+    from attnjax.sweeps.dry_run import VariantStatus
     from attnjax.sweeps.plan import Sweep
 
 
@@ -60,7 +60,7 @@ def run(
     from attnjax.runs.result import finished_runs
     from attnjax.sweeps.dry_run import dry_run as look
     from attnjax.sweeps.multi_process import follow, no_more_trainings
-    from attnjax.sweeps.plan import Sweep
+    from attnjax.sweeps.plan import Sweep, chosen_parts
     from attnjax.training.devices import hosts
 
     loaded = chosen.load()
@@ -83,7 +83,7 @@ def run(
         overrides=chosen.overrides,
     )
     if dry_run:
-        for sentence in plan.chosen_parts():
+        for sentence in chosen_parts(plan):
             say(sentence)
         for part in planned(look(plan)):
             out().print(part)
@@ -105,9 +105,9 @@ def run(
 
 
 def _trained(plan: "Sweep", looks: Sequence[int | None]) -> dict[str, str]:
-    """Run so many seeds, and those of the next look while a claim is undecided; what failed."""
+    """Run the seeds of each look while a claim is undecided; return what failed."""
     from attnjax.results.summary import summarize
-    from attnjax.sweeps.run_ablation import sweep
+    from attnjax.sweeps.sweep import sweep
 
     failed: dict[str, str] = {}
     for seeds in looks:
@@ -119,8 +119,8 @@ def _trained(plan: "Sweep", looks: Sequence[int | None]) -> dict[str, str]:
     return failed
 
 
-def planned(variants: Sequence["PlannedVariant"]) -> Iterator[RenderableType]:
-    """The table of the variants, and a line with the number of runs and the time of all."""
+def planned(variants: Sequence["VariantStatus"]) -> Iterator[RenderableType]:
+    """Yield the table of the variants, and a line with the number of runs and the time of all."""
     from attnjax.reporting.number import MISSING
 
     figures = ("steps", "parameters", "FLOPs a step", "tokens a step", "time left")
@@ -147,16 +147,16 @@ def planned(variants: Sequence["PlannedVariant"]) -> Iterator[RenderableType]:
     yield Text(line)
 
 
-def _unread(variants: Sequence["PlannedVariant"]) -> Iterator[str]:
-    """A sentence for each reason why data are not read."""
+def _unread(variants: Sequence["VariantStatus"]) -> Iterator[str]:
+    """Yield a sentence for each reason why data are not read."""
     for reason in dict.fromkeys(plan.unread for plan in variants if plan.unread):
         names = [plan.name for plan in variants if plan.unread == reason]
         which = "" if len(names) == len(variants) else f" of {', '.join(names)}"
         yield f"the data{which} are not read, so nothing is checked against them: {reason}"
 
 
-def _runs(plan: "PlannedVariant") -> str:
-    """The states of a variant's runs, in words."""
+def _runs(plan: "VariantStatus") -> str:
+    """Describe the states of a variant's runs."""
 
     def of(state: str) -> dict[int, "RunStatus"]:
         return {seed: run for seed, run in plan.runs.items() if run.state == state}

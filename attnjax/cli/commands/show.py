@@ -54,7 +54,8 @@ def describe(experiment: "Experiment") -> Iterator[RenderableType]:
     except NoCorpus as error:
         yield Text(f"parameters and FLOPs depend on the data: {error}")
         return
-    parameters, cost = costs(resolved, corpus)
+    plan = resolved.training.batching.plan(corpus.splits["train"])
+    parameters, cost = costs(resolved.recipe, corpus, plan)
     for note in corpus.notes:
         yield Text(f"data: {note}")
     for side, size in zip(SIDES, corpus.vocabularies.sizes, strict=True):

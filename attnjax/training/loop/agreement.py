@@ -1,4 +1,4 @@
-"""What the processes of a training ask for between two steps: to save, or to end for a signal."""
+"""Save and stop requests, agreed on by all processes before the next step."""
 
 import signal
 import threading
@@ -16,7 +16,7 @@ NOTHING, SAVE = 0, 1
 
 
 class Requests:
-    """What one process asks for, all processes do, at the same step.
+    """Requests of any process, which all processes meet at the same step.
 
     A process that is alone hears a signal at once. Several compare their requests after every step,
     and learn the result a step later: then nobody has waited for it.

@@ -5,9 +5,8 @@ import numpy as np
 from attnjax.errors import Diverged, UserError
 from attnjax.files import replacing
 from attnjax.training.devices import hosts
-from attnjax.training.loop.group import RunGroup
-from attnjax.training.loop.run_state import RunState
-from attnjax.training.loop.trainer import Hook
+from attnjax.training.loop.hook import Hook
+from attnjax.training.loop.run_state import RunGroup, RunState
 
 # the folder of kept batches, in the run's folder: `step-<n>.npz`
 FOLDER = "not_finite"

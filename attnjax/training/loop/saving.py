@@ -1,4 +1,4 @@
-"""Saves of runs that train together: each asked for by one process, and written meanwhile."""
+"""Asynchronous saves of runs that train together, requested by any of the processes."""
 
 import time
 from collections.abc import Callable
@@ -13,8 +13,8 @@ from attnjax.training.checkpoints.checkpoint import Checkpoints
 from attnjax.training.checkpoints.snapshot import Snapshot
 from attnjax.training.devices import hosts
 from attnjax.training.loop.agreement import Requests
-from attnjax.training.loop.group import RunGroup
-from attnjax.training.loop.trainer import Hook
+from attnjax.training.loop.hook import Hook
+from attnjax.training.loop.run_state import RunGroup
 from attnjax.training.step import State
 
 # the shortest times between checkpoints at ends of epochs, and within an epoch; every end of an
@@ -90,7 +90,7 @@ class Saving(Hook):
             checkpoints.prune(self._training)
 
     def _snapshots(self, states: list[State]) -> list[tuple[Checkpoints, Snapshot]]:
-        """What is to be saved of each run that has not diverged, and where."""
+        """Return a snapshot of each run that has not diverged, and where it is saved."""
         group, per_epoch = self._group, self._group.setup.plan.per_epoch
         together = tuple(run.run.folder.name for run in group.runs if run.failure is None)
         validated, snapshots = group.step == group.validated, []

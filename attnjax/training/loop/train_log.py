@@ -1,4 +1,4 @@
-"""The log of runs that train together: when a row is due, what stands in it, the console."""
+"""The log of runs that train together: the rows of metrics.jsonl, and the console."""
 
 import numpy as np
 
@@ -6,8 +6,8 @@ from attnjax.training.devices import hosts
 from attnjax.training.devices.memory import peak_memory
 from attnjax.training.log.console import Display
 from attnjax.training.log.metrics_log import RunningMean
-from attnjax.training.loop.group import RunGroup
-from attnjax.training.loop.trainer import Hook
+from attnjax.training.loop.hook import Hook
+from attnjax.training.loop.run_state import RunGroup
 
 # the training rows of metrics.jsonl: about so many per epoch, each for so many steps
 ROWS_AN_EPOCH, FEWEST_STEPS_A_ROW, MOST_STEPS_A_ROW = 20, 10, 50
@@ -19,10 +19,10 @@ class TrainLog(Hook):
     A row has "step", "epoch" (from 1), "split" ("train" or "valid"), "seconds" (as in
     `TrainResult`, so far) and the objective's means over tokens. Training rows hold means since the
     row before, or since an interruption after it, and also "learning_rate", "gradient_norm" (before
-    clipping), "tokens_per_second" (of the target), "padding" (its share of the places of an epoch's
-    batches), "waiting_for_data" (the share of the time in which updates waited for their batches),
-    "skipped" (the number of skipped updates, if they are skipped), and the highest memory so far in
-    bytes: "host_memory", and "device_memory" of the fullest device, where it tells.
+    clipping), "tokens_per_second" (of the target), "padding" (its share of the positions of an
+    epoch's batches), "waiting_for_data" (the share of the time in which updates waited for their
+    batches), "skipped" (the number of skipped updates, if they are skipped), and the highest memory
+    so far in bytes: "host_memory", and "device_memory" of the fullest device, where it tells.
     """
 
     def __init__(self, group: RunGroup, shown: Display) -> None:
@@ -50,7 +50,7 @@ class TrainLog(Hook):
         means = self._row.means()
         recipe, runs = self._group.setup.recipe, self._group.runs
         schedules = (run.run.schedule or recipe.optimizer.schedule for run in runs)
-        means["learning_rate"] = np.array([float(each.rate(step)) for each in schedules])
+        means["learning_rate"] = np.array([float(schedule.rate(step)) for schedule in schedules])
         if "skipped" in metrics:
             means["skipped"] = self._skipped
         waiting = (self._group.waited - self._waited) / self._row.seconds
@@ -72,7 +72,7 @@ class TrainLog(Hook):
         self._epoch_ended = True
 
     def _of_going(self, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The values of the runs that have not diverged."""
+        """Select the values of the runs that have not diverged."""
         going = [run.failure is None for run in self._group.runs]
         return {name: value[going] for name, value in values.items()}
 
@@ -81,7 +81,7 @@ class TrainLog(Hook):
         return not step % every or not step % self._per_epoch or step == self._steps
 
     def _number(self, step: int) -> int:
-        """The number of the epoch that a step is in, from 1."""
+        """Return the number of the epoch that a step is in, from 1."""
         return (step - 1) // self._per_epoch + 1
 
     def _write(self, step: int, split: str, values: dict[str, np.ndarray]) -> None:

@@ -1,4 +1,4 @@
-"""What a validation decides: a run's score, and whether it stops."""
+"""Early stopping: the score of a validation, and whether a run stops by it."""
 
 import math
 from collections.abc import Callable
@@ -9,8 +9,8 @@ import numpy as np
 
 from attnjax.training.checkpoints.snapshot import RunProgress
 from attnjax.training.devices import hosts
-from attnjax.training.loop.group import RunGroup
-from attnjax.training.loop.trainer import Hook
+from attnjax.training.loop.hook import Hook
+from attnjax.training.loop.run_state import RunGroup
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class Validation(Hook):
             run.progress = self._after_epoch(run.progress, loss)
 
     def _add_score(self, values: dict[str, np.ndarray], score: ValidationScore, every: int) -> None:
-        """The first process decodes, all get the scores; that of a diverged run is nan."""
+        """Score in process 0 and broadcast to all; the score of a diverged run is NaN."""
         group = self._group
         epoch = -(-group.step // group.setup.plan.per_epoch)
         if epoch % every and group.step < self._training.steps:
@@ -52,7 +52,7 @@ class Validation(Hook):
         values[score.name] = np.array(hosts.broadcast_json(scores))
 
     def _after_epoch(self, progress: RunProgress, loss: float | None) -> RunProgress:
-        """The progress of a run after an epoch; the lower the loss, the better.
+        """Return the progress of a run after an epoch; the lower the loss, the better.
 
         If the last step cuts an epoch short, its loss does not count as one of the epochs': a run
         that is lengthened later must go on as if it had been longer from the start.

@@ -1,11 +1,14 @@
-"""Trains runs of one recipe: each goes on from its latest checkpoint, together with the others."""
+"""Train runs of one recipe together, each from its latest checkpoint, to their ends."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import cache
 from itertools import groupby
+from pathlib import Path
+from typing import Any
 
 import jax
+import numpy as np
 from rich.console import Console
 
 from attnjax.console import print_line
@@ -15,15 +18,15 @@ from attnjax.training.devices import hosts, sharding
 from attnjax.training.log.console import Display
 from attnjax.training.loop.agreement import Requests
 from attnjax.training.loop.finite_check import FiniteCheck
-from attnjax.training.loop.group import RunGroup
-from attnjax.training.loop.profile import Profile
-from attnjax.training.loop.run_state import Run, RunState, TrainResult, open_runs
+from attnjax.training.loop.hook import Hook
+from attnjax.training.loop.run_state import Run, RunGroup, RunState, TrainResult, open_runs
 from attnjax.training.loop.saving import Saving
-from attnjax.training.loop.stall_watch import StallWatch
 from attnjax.training.loop.train_log import TrainLog
-from attnjax.training.loop.trainer import fit
 from attnjax.training.loop.validation import Validation, ValidationScore
 from attnjax.training.train_setup import TrainSetup
+
+PROFILE = "profile"  # the folder of a trace, in that of the group's first run
+STEPS_BEFORE_PROFILE = 2  # the steps before the trace: the first compiles
 
 
 def train(
@@ -77,10 +80,9 @@ def train(
         opened.enter_context(requests.noticing_signals())
         states = open_runs(runs, training, opened)
         _restore(states, setup)
-        watch = opened.enter_context(closing(StallWatch(say)))
         shown = opened.enter_context(closing(Display(console, title=title, steps=training.steps)))
         for group in _groups(states):
-            together = RunGroup(setup, group, devices, watch)
+            together = RunGroup(setup, group, devices)
             hooks = [
                 Profile(group[0].run.folder, profiled_steps),
                 FiniteCheck(together),
@@ -100,7 +102,7 @@ def train(
 
 
 def _remarks(devices: sharding.Devices, setup: TrainSetup) -> Iterator[str]:
-    """Sentences about devices that are not used, or of no use."""
+    """Yield remarks on devices that are idle or compute only padding."""
     count, all_devices = devices.count, devices.count + devices.idle
     if devices.idle:
         yield (
@@ -130,10 +132,98 @@ def _restore(states: Sequence[RunState], setup: TrainSetup) -> None:
 
 
 def _groups(states: Sequence[RunState]) -> list[list[RunState]]:
-    """The runs that have not stopped, in groups that were saved together."""
+    """Return the runs that have not stopped, in groups that were saved together."""
 
-    def place(run: RunState) -> tuple[int, tuple[str, ...]]:
+    def saved(run: RunState) -> tuple[int, tuple[str, ...]]:
         return run.step, run.progress.together
 
     going = [run for run in states if run.progress.stopped is None]
-    return [list(group) for _, group in groupby(sorted(going, key=place), key=place)]
+    return [list(group) for _, group in groupby(sorted(going, key=saved), key=saved)]
+
+
+def fit(group: RunGroup, requests: Requests, hooks: Sequence[Hook]) -> None:
+    """Train a group of runs until all have stopped; hooks do everything but the steps."""
+    with ExitStack() as opened:
+        for part in (group, *hooks):
+            opened.callback(part.close)
+        while group.runs:
+            update(group, requests, hooks)
+            ended = group.step == group.epoch_end
+            values = validate(group, requests) if ended else None
+            if values is not None:
+                group.validated = group.step
+                for hook in hooks:
+                    hook.epoch(values)
+            for hook in hooks:
+                hook.pause()
+            if values is not None:
+                group.drop_stopped()
+
+
+def update(group: RunGroup, requests: Requests, hooks: Sequence[Hook]) -> None:
+    """Update until the epoch ends, a signal comes, or a save is due.
+
+    The metrics of a step are read while the next step runs, so that the devices never wait.
+    """
+
+    def read(step: int, metrics: Any) -> None:
+        values = group.read(metrics)
+        for hook in hooks:
+            hook.after(step, values)
+
+    end, unread = group.epoch_end, None
+    batch = group.batch() if group.step < end else None
+    while group.step < end and not requests.save:
+        for hook in hooks:
+            hook.before(group.step + 1)
+        metrics = group.update(batch)
+        for hook in hooks:
+            hook.dispatched(metrics)
+        batch = group.batch() if group.step < end else None
+        if unread is not None:
+            read(*unread)
+        unread = group.step, metrics
+    if unread is not None:
+        read(*unread)
+
+
+def validate(group: RunGroup, requests: Requests) -> dict[str, np.ndarray] | None:
+    """Return means over the validation examples, a value for each run; {} without examples.
+
+    None: a signal came first. The validation is begun again when the training goes on.
+    """
+    sums, unread = dict[str, tuple[Any, Any]](), list[Any]()
+    for batch in group.validation():
+        if requests.signal:
+            return None
+        unread.append(batch)
+    for batch in unread:
+        if requests.signal:
+            return None
+        for name, (total, count) in group.read(batch).items():
+            before = sums.get(name, (0.0, 0.0))
+            sums[name] = before[0] + total, before[1] + count
+    return {name: total / count for name, (total, count) in sums.items()}
+
+
+class Profile(Hook):
+    """A trace of a few steps, which opens in Perfetto (ui.perfetto.dev) and in TensorBoard."""
+
+    def __init__(self, folder: Path, steps: int) -> None:
+        self._folder, self._steps, self._seen, self._running = folder / PROFILE, steps, 0, False
+
+    def before(self, step: int) -> None:
+        if self._steps and self._seen == STEPS_BEFORE_PROFILE:
+            jax.profiler.start_trace(self._folder, create_perfetto_trace=True)
+            self._running = True
+        self._seen += 1
+
+    def dispatched(self, metrics: Any) -> None:
+        if self._running and self._seen == STEPS_BEFORE_PROFILE + self._steps:
+            jax.block_until_ready(metrics)
+            self.close()
+
+    def close(self) -> None:
+        if self._running:
+            jax.profiler.stop_trace()
+            self._running = False

@@ -8,9 +8,10 @@ import pytest
 from attnjax.cli.main import main
 from attnjax.experiment.load import load
 from attnjax.runs.json_files import write_sealed
-from attnjax.runs.manifest import Manifest, manifest, read
-from attnjax.sweeps import seed_groups as module
-from attnjax.sweeps.seed_groups import seed_groups
+from attnjax.runs.manifest import manifest, read
+from attnjax.sweeps import groups
+from attnjax.sweeps.groups import seed_groups
+from attnjax.sweeps.plan import PlannedRun
 from attnjax.training.train_setup import TrainSetup
 
 TINY = Path(__file__).parents[1] / "tiny.py"
@@ -18,28 +19,36 @@ LOADED = load(TINY)
 
 
 @pytest.fixture
-def runs(tmp_path) -> dict[Path, Manifest]:
+def runs(tmp_path) -> list[PlannedRun]:
     """Four runs that were never begun."""
     experiment = LOADED.ablation.variants["scaled"]
     wanted = manifest(LOADED, "scaled", 0, experiment)
-    return {tmp_path / f"seed-{seed}": replace(wanted, seed=seed) for seed in range(4)}
+    return [
+        PlannedRun(
+            folder=tmp_path / f"seed-{seed}",
+            manifest=replace(wanted, seed=seed),
+            experiment=experiment,
+        )
+        for seed in range(4)
+    ]
 
 
-def claim(runs: dict[Path, Manifest], together: tuple[str, ...], *, saved: tuple[str, ...]) -> None:
+def claim(runs: list[PlannedRun], together: tuple[str, ...], *, saved: tuple[str, ...]) -> None:
     """Write the manifests of a group, and a checkpoint of some of its runs."""
-    for folder, wanted in runs.items():
-        if folder.name in together:
-            folder.mkdir()
-            write_sealed(folder / "config.json", asdict(replace(wanted, together=together)))
-        if folder.name in saved:
-            (folder / "checkpoints" / "4").mkdir(parents=True)
+    for run in runs:
+        if run.folder.name in together:
+            run.folder.mkdir()
+            content = asdict(replace(run.manifest, together=together))
+            write_sealed(run.folder / "config.json", content)
+        if run.folder.name in saved:
+            (run.folder / "checkpoints" / "4").mkdir(parents=True)
 
 
-def names(runs: dict[Path, Manifest], together: int) -> list[list[str]]:
-    groups = seed_groups(runs, runs, together)
-    for group in groups:
-        assert len({one.together for one in group.values()}) == 1
-    return [[folder.name for folder in group] for group in groups]
+def names(runs: list[PlannedRun], together: int) -> list[list[str]]:
+    divided = seed_groups(runs, runs, together)
+    for group in divided:
+        assert len({run.manifest.together for run in group}) == 1
+    return [[run.folder.name for run in group] for group in divided]
 
 
 def test_new_runs_are_divided_by_their_places(runs):
@@ -60,13 +69,11 @@ def test_a_group_of_which_nothing_is_saved_is_divided_anew(runs):
 
 def test_a_run_whose_manifest_cannot_be_read_is_new(runs):
     claim(runs, ("seed-0", "seed-1"), saved=("seed-0",))
-    for folder in runs:
-        if folder.name == "seed-1":
-            (folder / "config.json").write_text("{")
+    (runs[1].folder / "config.json").write_text("{")
     assert names(runs, 1) == [["seed-0"], ["seed-1"], ["seed-2"], ["seed-3"]]
 
 
-def test_a_variant_is_cut_into_batches_once_for_all_groups(tmp_path, monkeypatch):
+def test_data_are_cut_into_batches_once_for_all_variants_and_groups(tmp_path, monkeypatch):
     made, of = [], TrainSetup.of
 
     def counted(recipe, corpus):
@@ -74,9 +81,9 @@ def test_a_variant_is_cut_into_batches_once_for_all_groups(tmp_path, monkeypatch
         return made[-1]
 
     monkeypatch.setattr(TrainSetup, "of", counted)
-    words = ["--variant", "scaled", "--seeds", "2", "--together", "1", "--training.steps", "1"]
+    words = ["--seeds", "2", "--together", "1", "--training.steps", "1"]
     assert main(["run", str(TINY), "--runs", str(tmp_path), *words]) == 0
-    assert len([*tmp_path.glob("tiny/scaled/*/result.json")]) == 2
+    assert len([*tmp_path.glob("tiny/*/*/result.json")]) == 4
     assert len(made) == 1
 
 
@@ -84,7 +91,7 @@ def test_a_variant_is_cut_into_batches_once_for_all_groups(tmp_path, monkeypatch
 def test_a_cpu_trains_large_updates_one_seed_after_the_other(
     tmp_path, monkeypatch, capsys, most, size
 ):
-    monkeypatch.setattr(module, "ALONE", most)
+    monkeypatch.setattr(groups, "ALONE", most)
     words = ["--variant", "scaled", "--seeds", "2", "--training.steps", "1"]
     assert main(["run", str(TINY), "--runs", str(tmp_path), *words]) == 0
     folders = [*tmp_path.glob("tiny/scaled/seed-*")]
