@@ -31,6 +31,7 @@ import pytest
 from jaxtyping import install_import_hook
 
 import tests.shape_check  # noqa: F401, named below
+from tests.programs import pytest_addoption, pytest_configure  # noqa: F401, hooks of pytest
 
 # Arguments and results have the shapes that their annotations say: checked in tests only.
 ROOMS = ("attnjax.attention", "attnjax.nn", "attnjax.models", "attnjax.decoding")
