@@ -20,7 +20,9 @@ os.environ.setdefault(
 )
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")  # a fifth of a second run
 
+import fcntl
 import gc
+import shutil
 from collections.abc import Iterator
 
 import hypothesis
@@ -29,6 +31,7 @@ import pytest
 from jaxtyping import install_import_hook
 
 import tests.shape_check  # noqa: F401, named below
+from tests.programs import pytest_addoption, pytest_configure  # noqa: F401, hooks of pytest
 
 # Arguments and results have the shapes that their annotations say: checked in tests only.
 ROOMS = ("attnjax.attention", "attnjax.nn", "attnjax.models", "attnjax.decoding")
@@ -64,12 +67,26 @@ def data() -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the finished runs of tests/tiny.py: to be read, and copied to be changed."""
+    """The folder of the finished runs of tests/tiny.py: to be read, and copied to be changed.
+
+    They are trained once for all workers; each has a copy.
+    """
+    own = tmp_path_factory.mktemp("runs")
+    base = tmp_path_factory.getbasetemp()
+    # the folders of workers stand side by side in that of the whole test run
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "tiny-runs"
+    with shared.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not shared.exists():
+            _train_tiny(own / "trained")
+            (own / "trained").rename(shared)
+    return shutil.copytree(shared, own / "copied")
+
+
+def _train_tiny(folder: Path) -> None:
     from attnjax.cli.main import main
 
-    folder = tmp_path_factory.mktemp("runs")
     assert main(["run", str(Path(__file__).parent / "tiny.py"), "--runs", str(folder)]) == 0
-    return folder
 
 
 @pytest.fixture

@@ -71,15 +71,15 @@ ALIGNS = parts(
 POOLS = parts(Pool, RelativeSum=RelativeSum(max_distance=2))
 AROUND = {name: score for name, score in SCORES.items() if hasattr(score, "score")}
 PLAIN = {name: score for name, score in SCORES.items() if name not in AROUND}
-SEGMENTS = jnp.array([[0, 0, 1, 1], [0, 0, 0, 0]])
+SEGMENTS = np.array([[0, 0, 1, 1], [0, 0, 0, 0]])
 # no query is left without a key
 MASKS: dict[str, Mask] = {
-    "Padding": Padding(jnp.array([[True] * T, [True, True, True, False]])),
+    "Padding": Padding(np.array([[True] * T, [True, True, True, False]])),
     "Causal": Causal(),
     "Window": Window(1, 0),
     "Segments": Segments(SEGMENTS, SEGMENTS),
     "ExcludeSelf": ExcludeSelf(),
-    "DenseMask": DenseMask(jnp.array([np.eye(T), np.tri(T)]) > 0),
+    "DenseMask": DenseMask(np.array([np.eye(T), np.tri(T)]) > 0),
 }
 ATTENTIONS: dict[str, AttentionBase] = {
     "Attention": Attention(),

@@ -28,6 +28,7 @@ from attnjax.attention.score import (
     scaled_dot,
 )
 from attnjax.errors import UserError
+from tests import jitted
 from tests.attention import oracle
 
 SCORES = (Dot(), ScaledDot(), General(), Additive(width=5))
@@ -39,16 +40,10 @@ def arrays(seed: int = 0, key_width: int = K):
     draw = np.random.default_rng(seed).normal
     allowed = np.random.default_rng(seed).random((B, T, S)) < 0.7
     allowed[0, 1], allowed[1, 0] = False, True
-    query, key, value, direction = map(
-        jnp.asarray,
-        (
-            draw(size=(B, T, K)),
-            draw(size=(B, S, key_width)),
-            draw(size=(B, S, V)),
-            draw(size=(B, T, V)),
-        ),
-    )
-    return {"query": query, "key": key, "value": value}, jnp.asarray(allowed), direction
+    shapes = {"query": (T, K), "key": (S, key_width), "value": (S, V), "direction": (T, V)}
+    inputs = {name: draw(size=(B, *shape)) for name, shape in shapes.items()}
+    direction = inputs.pop("direction")
+    return inputs, allowed, direction
 
 
 def ours(attention, parameters, inputs, allowed, direction):
@@ -67,10 +62,9 @@ def ours(attention, parameters, inputs, allowed, direction):
 def test_equals_the_oracle_with_gradients(score, float64):
     inputs, allowed, direction = arrays(key_width=K + 1 if isinstance(score, General) else K)
     attention = Attention(score=score)
-    parameters = attention.init(
-        jax.random.key(0), **inputs, deterministic=True, mutable=["params"]
+    parameters = jitted.init(
+        attention, jax.random.key(0), **inputs, deterministic=True, mutable=["params"]
     ).get("params", {})
-    parameters, inputs = jax.tree.map(np.asarray, (parameters, inputs))
     name = type(score).__name__
 
     def context(tree):
@@ -79,9 +73,7 @@ def test_equals_the_oracle_with_gradients(score, float64):
         return np.array([oracle.attention(name, own.get("score", {}), *row) for row in rows])
 
     expected = context((parameters, inputs))
-    slopes = oracle.gradient(
-        lambda tree: (context(tree) * np.asarray(direction)).sum(), (parameters, inputs)
-    )
+    slopes = oracle.gradient(lambda tree: (context(tree) * direction).sum(), (parameters, inputs))
     for kind, tolerance in ((np.float64, 1e-12), (np.float32, 2e-6)):
         given = jax.tree.map(lambda x, kind=kind: x.astype(kind), (parameters, inputs))
         (_, value), found = ours(attention, *given, allowed, direction.astype(kind))
@@ -113,20 +105,21 @@ def test_scaled_dot_is_the_dot_of_a_shrunken_query():
 def test_general_with_the_identity_is_dot():
     inputs, _, _ = arrays()
     query, key = inputs["query"], inputs["key"]
-    np.testing.assert_array_equal(scores.general(query, key, jnp.eye(K)), dot(query, key))
+    np.testing.assert_array_equal(scores.general(query, key, np.eye(K)), dot(query, key))
 
 
 @pytest.mark.parametrize("score", SCORES, ids=lambda score: type(score).__name__)
 def test_prepared_once_is_the_same(score):
     inputs, allowed, _ = arrays()
     attention, mask = Attention(score=score), DenseMask(allowed)
-    together, variables = attention.init_with_output(
-        jax.random.key(0), **inputs, mask=mask, deterministic=True
+    together, variables = jitted.init_with_output(
+        attention, jax.random.key(0), **inputs, mask=mask, deterministic=True
     )
     variables = {"params": variables.get("params", {})}
-    memory = attention.apply(variables, inputs["key"], inputs["value"], method="prepare")
+    memory = jitted.apply(attention, variables, inputs["key"], inputs["value"], method="prepare")
     for t in range(T):
-        row = attention.apply(
+        row = jitted.apply(
+            attention,
             variables,
             inputs["query"][:, t : t + 1],
             memory,
@@ -142,7 +135,8 @@ def test_weights_are_shown_only_when_asked_and_before_dropout():
     attention = Attention(dropout=0.5)
 
     def attend(*, deterministic, mutable=False):
-        return attention.apply(
+        return jitted.apply(
+            attention,
             {},
             **inputs,
             mask=DenseMask(allowed),
@@ -155,7 +149,7 @@ def test_weights_are_shown_only_when_asked_and_before_dropout():
         context, seen = attend(deterministic=deterministic, mutable=["attention"])
         np.testing.assert_array_equal(context, attend(deterministic=deterministic))
         (weights,), (logits,) = seen["attention"]["weights"], seen["attention"]["logits"]
-        sums = allowed.any(-1).astype(jnp.float32)
+        sums = allowed.any(-1).astype(np.float32)
         np.testing.assert_allclose(weights.sum(-1), sums, atol=1e-6)
         np.testing.assert_allclose(logits, scaled_dot(inputs["query"], inputs["key"]), atol=1e-6)
     assert not np.allclose(attend(deterministic=True), attend(deterministic=False))
@@ -165,26 +159,28 @@ def test_booleans_are_a_dense_mask():
     inputs, allowed, _ = arrays()
     given = (inputs["query"], inputs["key"], inputs["value"])
     for attention in (LastState(), Attention(implementation="blockwise"), Attention()):
-        expected = attention.apply({}, *given, DenseMask(allowed), deterministic=True)
-        for mask in (allowed, np.asarray(allowed)):
-            found = attention.apply({}, *given, mask, deterministic=True)
-            np.testing.assert_array_equal(found, expected)
-    expected = fused(*given, DenseMask(allowed))
-    np.testing.assert_array_equal(fused(*given, allowed), expected)
-    shared = jnp.broadcast_to(allowed[:1], allowed.shape)
-    everywhere = attention.apply({}, *given, shared, deterministic=True)
-    found = attention.apply({}, *given, allowed[0], deterministic=True)
+        expected = jitted.apply(attention, {}, *given, DenseMask(allowed), deterministic=True)
+        found = jitted.apply(attention, {}, *given, allowed, deterministic=True)
+        np.testing.assert_array_equal(found, expected)
+        # NumPy's, as a program holds them
+        known = jax.jit(lambda *x, a=attention: a.apply({}, *x, allowed, deterministic=True))
+        np.testing.assert_allclose(known(*given), expected, rtol=1e-5, atol=1e-6)
+    one, other = jax.jit(lambda: (fused(*given, allowed), fused(*given, DenseMask(allowed))))()
+    np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    shared = np.broadcast_to(allowed[:1], allowed.shape)
+    everywhere = jitted.apply(attention, {}, *given, shared, deterministic=True)
+    found = jitted.apply(attention, {}, *given, allowed[0], deterministic=True)
     np.testing.assert_array_equal(found, everywhere)
-    for wrong in (allowed.astype(jnp.float32), allowed[0, 0], allowed[None]):
+    for wrong in (allowed.astype(np.float32), allowed[0, 0], allowed[None]):
         with pytest.raises(UserError, match=r"wants booleans with 2 to 3 axes, \[..., T, S\]"):
-            Attention().apply({}, *given, wrong, deterministic=True)
+            jitted.apply(Attention(), {}, *given, wrong, deterministic=True)
 
 
 @pytest.mark.parametrize("head", [Attention(), Attention(score=General()), LastState()])
 def test_initializing_sows_nothing(head):
-    x = jnp.ones((1, 3, 4))
+    x = np.ones((1, 3, 4))
     for attention in (head, MultiHead(head=head, heads=2)):
-        assert set(attention.init(jax.random.key(0), x, deterministic=True)) <= {"params"}
+        assert set(jitted.init(attention, jax.random.key(0), x, deterministic=True)) <= {"params"}
 
 
 class Seen(Score):
@@ -199,17 +195,17 @@ class Seen(Score):
     "positions, query, key",
     [
         (Positions(), [0, 1], [0, 1, 2]),
-        (Positions(jnp.array([[5, 6]])), [5, 6], [0, 1, 2]),
-        (Positions(jnp.array([[5, 6]]), jnp.array([[4, 0, 9]])), [5, 6], [4, 0, 9]),
+        (Positions(np.array([[5, 6]])), [5, 6], [0, 1, 2]),
+        (Positions(np.array([[5, 6]]), np.array([[4, 0, 9]])), [5, 6], [4, 0, 9]),
     ],
 )
 def test_a_score_is_told_both_positions(positions, query, key):
-    q, k = jnp.ones((1, 2, 4)), jnp.ones((1, 3, 4))
+    q, k = np.ones((1, 2, 4)), np.ones((1, 3, 4))
     expected = 100 * np.array(query)[:, None] + np.array(key)
     for attention in (Attention(score=Seen()), MultiHead(head=Attention(score=Seen()), heads=2)):
-        params = attention.init(jax.random.key(0), q, k, deterministic=True)
-        _, seen = attention.apply(
-            params, q, k, positions=positions, deterministic=True, mutable=["attention"]
+        params = jitted.init(attention, jax.random.key(0), q, k, deterministic=True)
+        _, seen = jitted.apply(
+            attention, params, q, k, positions=positions, deterministic=True, mutable=["attention"]
         )
         (logits,) = seen["attention"].get("head", seen["attention"])["logits"]
         np.testing.assert_array_equal(logits.reshape(-1, 2, 3)[0], expected)
@@ -217,7 +213,7 @@ def test_a_score_is_told_both_positions(positions, query, key):
 
 def test_the_key_defaults_to_the_query_and_the_value_to_the_key():
     x, y = arrays()[0]["query"], arrays(seed=1)[0]["key"]
-    call = partial(Attention().apply, {}, deterministic=True)
+    call = partial(jitted.apply, Attention(), {}, deterministic=True)
     np.testing.assert_array_equal(call(x), call(x, x, x))
     np.testing.assert_array_equal(call(x, y), call(x, y, y))
 

@@ -14,6 +14,7 @@ from attnjax.attention import Attention, Causal, Positions
 from attnjax.attention.fused import Inputs
 from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.cudnn import cudnn
+from tests import jitted
 from tests.attention import oracle
 from tests.attention.combinations import (
     ALIGNS,
@@ -37,25 +38,25 @@ AT = np.arange(T)
 
 
 @cache
-def inputs() -> tuple[jax.Array, ...]:
+def inputs() -> tuple[np.ndarray, ...]:
     """Queries, keys, values."""
     draw = np.random.default_rng(0).normal
-    return tuple(jnp.asarray(draw(size=(B, T, D))) for _ in range(3))
+    return tuple(draw(size=(B, T, D)) for _ in range(3))
 
 
 def drawn(attention: Any, mask: Any = None) -> Any:
     """Random parameters, near those with which training begins, in float64."""
-    start = attention.init(
-        jax.random.key(1), *inputs(), mask, deterministic=True, mutable=["params"]
+    start = jitted.init(
+        attention, jax.random.key(1), *inputs(), mask, deterministic=True, mutable=["params"]
     )
     draw = np.random.default_rng(1).normal
-    return jax.tree.map(
-        lambda leaf: jnp.asarray(leaf + 0.3 * draw(size=leaf.shape)), start.get("params", {})
-    )
+    return jax.tree.map(lambda leaf: leaf + 0.3 * draw(size=leaf.shape), start.get("params", {}))
 
 
-def context_of(attention: Any, mask: Any, params: Any, *given: jax.Array, **how: Any) -> np.ndarray:
-    return np.asarray(attention.apply({"params": params}, *given, mask, deterministic=True, **how))
+def context_of(
+    attention: Any, mask: Any, params: Any, *given: np.ndarray, **how: Any
+) -> np.ndarray:
+    return jitted.apply(attention, {"params": params}, *given, mask, deterministic=True, **how)
 
 
 def local_predictive(part, logits, mask, own, query):
@@ -118,19 +119,18 @@ POOL_ORACLES = {
 def composition(attention: Attention, mask: Any, params: Any) -> np.ndarray:
     """The score called alone, then align and pool as NumPy writes them."""
     query, key, value = inputs()
-    positions = Positions(jnp.arange(T)[None], jnp.arange(T)[None])
+    positions = Positions(np.arange(T)[None], np.arange(T)[None])
     own = {"params": params.get("score", {})}
-    prepared = attention.score.apply(own, key, method="prepare")
-    logits = np.asarray(attention.score.apply(own, query, prepared, positions))
+    prepared = jitted.apply(attention.score, own, key, method="prepare")
+    logits = jitted.apply(attention.score, own, query, prepared, positions)
     allowed = np.ones((B, T, T), bool)
     if mask is not None:
         allowed &= np.asarray(mask.dense(positions))
     align, pool = (type(part).__name__ for part in (attention.align, attention.pool))
-    own = jax.tree.map(np.asarray, params)
     found = []
-    for z, m, q, v in zip(logits, allowed, np.asarray(query), np.asarray(value), strict=True):
-        weights = ORACLES[align](attention.align, z, m, own.get("align", {}), q)
-        found.append(POOL_ORACLES[pool](weights, v, own.get("pool", {})))
+    for z, m, q, v in zip(logits, allowed, query, value, strict=True):
+        weights = ORACLES[align](attention.align, z, m, params.get("align", {}), q)
+        found.append(POOL_ORACLES[pool](weights, v, params.get("pool", {})))
     return np.array(found)
 
 
@@ -149,14 +149,14 @@ def check(attention: Attention, mask: Any = None) -> None:
 def row_by_row(attention: Any, mask: Any) -> None:
     """A mask equals leaving out the keys that a query may not attend to."""
     params = drawn(attention, mask)
-    allowed = np.asarray(mask.dense(Positions(jnp.arange(T)[None], jnp.arange(T)[None])))
+    allowed = np.asarray(mask.dense(Positions(np.arange(T)[None], np.arange(T)[None])))
     allowed = np.broadcast_to(allowed, (B, T, T))
     found = context_of(attention, mask, params, *inputs())
     query, key, value = inputs()
     for b, t in np.ndindex(B, T):
         keys = np.flatnonzero(allowed[b, t])
         alone = query[b : b + 1, t : t + 1], key[b : b + 1, keys], value[b : b + 1, keys]
-        at = Positions(jnp.array([[t]]), jnp.asarray(keys)[None])
+        at = Positions(np.array([[t]]), keys[None])
         expected = context_of(attention, None, params, *alone, positions=at)
         np.testing.assert_allclose(found[b, t], expected[0, 0], rtol=0, atol=1e-9)
 
@@ -167,8 +167,8 @@ def kernel_is_dense(mask: Any, name: str) -> None:
         check(Attention(implementation="blockwise"), mask)
     if name == "cudnn":
         x = tuple(array.astype(jnp.bfloat16) for array in inputs())
-        found = cudnn(Inputs(*x, mask), "xla").astype(jnp.float32)
-        expected = blockwise(Inputs(*x, mask)).astype(jnp.float32)
+        runs = jax.jit(lambda x: (cudnn(Inputs(*x, mask), "xla"), blockwise(Inputs(*x, mask))))
+        found, expected = (np.asarray(context, np.float32) for context in runs(x))
         np.testing.assert_allclose(found, expected, atol=0.05)
 
 
@@ -177,7 +177,7 @@ def shared_is_copied(head: Any, _: Any) -> None:
     module = grouped(head)
     params = drawn(module)
     copies = {
-        name: jax.tree.map(lambda kernel: jnp.repeat(kernel, 2, axis=1), params[name])
+        name: jax.tree.map(lambda kernel: np.repeat(kernel, 2, axis=1), params[name])
         for name in ("key", "value")
     }
     found = context_of(module, Causal(), params, *inputs())

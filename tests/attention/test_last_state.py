@@ -1,20 +1,27 @@
 """A fixed vector: the last value there is, whoever asks."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from attnjax.attention.last_state import LastState
 from attnjax.attention.mask import Causal, DenseMask, Padding
 from attnjax.attention.multihead import MultiHead
+from tests import jitted
 
 QUERY, VALUE = np.ones((2, 3, 5)), np.random.default_rng(0).normal(size=(2, 4, 6))
 
 
 def attend(mask, value=VALUE, **fields):
-    return LastState(**fields).apply(
-        {}, QUERY, value, value, mask, deterministic=True, mutable=["attention"]
+    return jitted.apply(
+        LastState(**fields),
+        {},
+        QUERY,
+        value,
+        value,
+        mask,
+        deterministic=True,
+        mutable=["attention"],
     )
 
 
@@ -52,9 +59,9 @@ def test_a_row_that_may_attend_to_nothing_is_zero(readers, float64):
         return (attend(nothing, value, readers=readers)[0] ** 2).sum()
 
     context, seen = attend(nothing, readers=readers)
-    assert (np.asarray(context[0]) == 0).all()
-    assert (np.asarray(seen["attention"]["weights"][0][0]) == 0).all()
-    gradient = np.asarray(jax.grad(first)(jnp.asarray(VALUE)))
+    assert (context[0] == 0).all()
+    assert (seen["attention"]["weights"][0][0] == 0).all()
+    gradient = np.asarray(jax.jit(jax.grad(first))(VALUE))
     assert (gradient[0] == 0).all()
     half = slice(None, 3) if readers == "both" else slice(None)
     # three queries, 2 v each
@@ -63,8 +70,8 @@ def test_a_row_that_may_attend_to_nothing_is_zero(readers, float64):
 
 def test_sits_in_heads():
     heads = MultiHead(head=LastState(), heads=2)
-    x = jnp.asarray(VALUE, jnp.float32)
-    params = heads.init(jax.random.key(0), x, x, x, deterministic=True)
-    out, seen = heads.apply(params, x, x, x, deterministic=True, mutable=["attention"])
+    x = VALUE.astype(np.float32)
+    params = jitted.init(heads, jax.random.key(0), x, x, x, deterministic=True)
+    out, seen = jitted.apply(heads, params, x, x, x, deterministic=True, mutable=["attention"])
     assert out.shape == x.shape
     assert seen["attention"]["head"]["weights"][0].shape == (2, 2, 4, 4)

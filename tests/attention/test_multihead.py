@@ -13,6 +13,7 @@ from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position_score import Rotary
 from attnjax.attention.score import Additive, Dot, General, ScaledDot, Score, dot
 from attnjax.nn.norm import RMSNorm
+from tests import jitted
 from tests.attention import oracle
 
 # Flax warns of S = D: it takes the values for a mask.
@@ -26,18 +27,16 @@ def arrays(dtype=jnp.float32, *, empty_row: bool = False):
     allowed[..., 0] = True
     allowed[0, 1] = not empty_row
     query, key, value, direction = (
-        jnp.asarray(draw(size=(B, length, D)), dtype) for length in (T, S, S, T)
+        draw(size=(B, length, D)).astype(dtype) for length in (T, S, S, T)
     )
-    return (query, key, value), jnp.asarray(allowed), direction
+    return (query, key, value), allowed, direction
 
 
 def parameters_of(module, inputs):
     """Its initial parameters, as `inputs` have their dtype."""
-    initial = jax.jit(
-        lambda *inputs: module.init(
-            jax.random.key(0), *inputs, deterministic=True, mutable=["params"]
-        )
-    )(*inputs)["params"]
+    initial = jitted.init(
+        module, jax.random.key(0), *inputs, deterministic=True, mutable=["params"]
+    )["params"]
     return jax.tree.map(lambda p: p.astype(inputs[0].dtype), initial)
 
 
@@ -71,9 +70,9 @@ def test_equals_the_oracle_with_gradients(module, float64):
             [oracle.multi_head(name, own, *row) for row in zip(*given, allowed, strict=True)]
         )
 
-    tree = jax.tree.map(np.asarray, (initial, inputs))
+    tree = initial, inputs
     expected = context(tree)
-    slopes = oracle.gradient(lambda tree: (context(tree) * np.asarray(direction)).sum(), tree)
+    slopes = oracle.gradient(lambda tree: (context(tree) * direction).sum(), tree)
     (_, value), found = with_gradients(module, direction, mask=DenseMask(allowed))(initial, inputs)
     chex.assert_trees_all_close(value, expected, rtol=0, atol=1e-12)
     chex.assert_trees_all_close(found, slopes, rtol=0, atol=1e-12)
@@ -99,7 +98,7 @@ def test_equals_flax_on_the_same_parameters(dtype, tolerance, bias, float64):
     flax = nn.MultiHeadDotProductAttention(num_heads=H, use_bias=bias)
     draw = np.random.default_rng(3).normal
     initial = jax.tree.map(
-        lambda p: p + jnp.asarray(draw(size=p.shape), dtype), parameters_of(module, inputs)
+        lambda p: p + draw(size=p.shape).astype(dtype), parameters_of(module, inputs)
     )
     assert ("bias" in initial["out"]) == bias
     # The same names, the same shapes: nothing is to be mapped.
@@ -113,11 +112,11 @@ def test_equals_flax_on_the_same_parameters(dtype, tolerance, bias, float64):
 def test_equals_jax_where_a_row_has_a_key():
     inputs, allowed, direction = arrays()
     heads = [x.reshape(*x.shape[:2], H, -1) for x in inputs]
-    side_by_side = DenseMask(jnp.stack([allowed, allowed], 1))
+    side_by_side = DenseMask(np.stack([allowed, allowed], 1))
 
     def ours(*heads):
         moved = (jnp.moveaxis(x, 1, 2) for x in heads)
-        context = Attention().apply({}, *moved, mask=side_by_side, deterministic=True)
+        context = jitted.apply(Attention(), {}, *moved, mask=side_by_side, deterministic=True)
         context = jnp.moveaxis(context, 1, 2).reshape(direction.shape)
         return (context * direction).sum(), context
 
@@ -132,13 +131,13 @@ def test_equals_jax_where_a_row_has_a_key():
 
 def test_one_head_with_identity_projections_is_plain_attention():
     inputs, allowed, _ = arrays(empty_row=True)
-    identity = jnp.eye(D)[:, None]
+    identity = np.eye(D)[:, None]
     kernels = {name: {"kernel": identity} for name in ("query", "key", "value")}
-    kernels["out"] = {"kernel": jnp.eye(D)[None]}
+    kernels["out"] = {"kernel": np.eye(D)[None]}
     mask = DenseMask(allowed)
     np.testing.assert_allclose(
-        MultiHead(heads=1).apply({"params": kernels}, *inputs, mask, deterministic=True),
-        Attention().apply({}, *inputs, mask, deterministic=True),
+        jitted.apply(MultiHead(heads=1), {"params": kernels}, *inputs, mask, deterministic=True),
+        jitted.apply(Attention(), {}, *inputs, mask, deterministic=True),
         atol=1e-6,
     )
 
@@ -150,31 +149,36 @@ def test_heads_begin_differently_and_show_their_weights():
     matrices = initial["head"]["score"]["weight"]
     assert matrices.shape == (2, 2, 2)
     assert not np.allclose(matrices[0], matrices[1])
-    _, seen = module.apply(
-        {"params": initial}, *inputs, DenseMask(allowed), deterministic=True, mutable=["attention"]
+    _, seen = jitted.apply(
+        module,
+        {"params": initial},
+        *inputs,
+        DenseMask(allowed),
+        deterministic=True,
+        mutable=["attention"],
     )
     (weights,) = seen["attention"]["head"]["weights"]
     assert weights.shape == (B, H, T, S)
     np.testing.assert_allclose(weights.sum(-1), 1.0, atol=1e-6)
-    assert (np.asarray(weights)[~np.broadcast_to(allowed[:, None], weights.shape)] == 0).all()
+    assert (weights[~np.broadcast_to(allowed[:, None], weights.shape)] == 0).all()
 
 
 @pytest.mark.parametrize("key_width", [8, 128])
 def test_queries_and_keys_begin_with_variance_1(key_width):
     """Vaswani et al. 2017, footnote 4, at any width of a head."""
-    x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 400, 64)), jnp.float32)
+    x = np.random.default_rng(0).normal(size=(1, 400, 64))
     module = MultiHead(heads=4, key_width=key_width)
-    params = module.init(jax.random.key(0), x, x, x, deterministic=True)["params"]
+    params = jitted.init(module, jax.random.key(0), x, x, x, deterministic=True)["params"]
     for name in ("query", "key"):
-        projected = jnp.einsum("bsd,dhk->bshk", x, params[name]["kernel"])
+        projected = np.einsum("bsd,dhk->bshk", x, params[name]["kernel"])
         assert float(projected.var()) == pytest.approx(1, rel=0.1)
 
 
 def test_of_a_head_taken_out_nothing_is_left():
     """More of heads taken out in test_heads.py."""
-    x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 3, 4)), jnp.float32)
+    x = np.random.default_rng(0).normal(size=(1, 3, 4))
     module = MultiHead(heads=2, heads_out=(0, 1))
-    context, _ = module.init_with_output(jax.random.key(0), x, deterministic=True)
+    context, _ = jitted.init_with_output(module, jax.random.key(0), x, deterministic=True)
     assert not context.any()
 
 
@@ -191,7 +195,7 @@ def test_queries_and_keys_are_normalized_before_they_are_turned(key_heads, float
     for name, seed in (("query_norm", 3), ("key_norm", 4)):
         gain = np.random.default_rng(seed).uniform(0.5, 2, D // H)
         assert parameters[name]["scale"].shape == gain.shape, "shared by heads"
-        parameters[name]["scale"] = jnp.asarray(gain)
+        parameters[name]["scale"] = gain
 
     def normed(x, gain):
         return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-6) * gain
@@ -206,7 +210,7 @@ def test_queries_and_keys_are_normalized_before_they_are_turned(key_heads, float
     def context(tree):
         own, inputs = tree
         rows = []
-        for query, key, value, mask in zip(*inputs, np.asarray(allowed), strict=True):
+        for query, key, value, mask in zip(*inputs, allowed, strict=True):
             out = 0
             for head in range(H):
                 shared = 0 if key_heads else head
@@ -227,18 +231,18 @@ def test_queries_and_keys_are_normalized_before_they_are_turned(key_heads, float
             rows.append(out)
         return np.array(rows)
 
-    tree = jax.tree.map(np.asarray, (parameters, list(inputs)))
+    tree = parameters, list(inputs)
     read = with_gradients(module, direction, mask=DenseMask(allowed))
     (_, found), slopes = read(parameters, list(inputs))
     np.testing.assert_allclose(found, context(tree), atol=1e-9)
-    expected = oracle.gradient(lambda tree: (context(tree) * np.asarray(direction)).sum(), tree)
+    expected = oracle.gradient(lambda tree: (context(tree) * direction).sum(), tree)
     chex.assert_trees_all_close(slopes, expected, atol=1e-7)
 
 
 def test_heads_that_do_not_divide_the_width_are_refused():
     inputs, _, _ = arrays()
     with pytest.raises(ValueError, match="3 heads do not divide the width 4"):
-        MultiHead(heads=3).init(jax.random.key(0), *inputs, deterministic=True)
+        jitted.init(MultiHead(heads=3), jax.random.key(0), *inputs, deterministic=True)
 
 
 class ByHead(Score):
@@ -253,7 +257,8 @@ def test_a_part_of_a_user_may_ask_which_head_it_is_in():
     module = MultiHead(head=Attention(score=ByHead()), heads=H)
     parameters = {"params": parameters_of(module, (query, key, value))}
     found = [
-        module.apply(
+        jitted.apply(
+            module,
             parameters,
             query,
             key,
@@ -265,9 +270,16 @@ def test_a_part_of_a_user_may_ask_which_head_it_is_in():
         for how in (True, False)
     ]
     plain = MultiHead(head=Attention(score=Dot()), heads=H)
-    _, seen = plain.apply(
-        parameters, query, key, value, DenseMask(allowed), deterministic=True, mutable=["attention"]
+    _, seen = jitted.apply(
+        plain,
+        parameters,
+        query,
+        key,
+        value,
+        DenseMask(allowed),
+        deterministic=True,
+        mutable=["attention"],
     )
-    expected = seen["attention"]["head"]["logits"][0] * jnp.array([1.0, 0.5])[None, :, None, None]
+    expected = seen["attention"]["head"]["logits"][0] * np.array([1.0, 0.5])[None, :, None, None]
     for logits in found:
         np.testing.assert_allclose(logits, expected, rtol=1e-5)

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.align import softmax
 from attnjax.attention.attention import Attention
 from attnjax.attention.mask import Causal, DenseMask
 from attnjax.attention.multihead import MultiHead
@@ -21,6 +20,7 @@ from attnjax.attention.open_align import (
     stick_breaking,
 )
 from attnjax.attention.position import Positions
+from tests import jitted
 from tests.attention import oracle
 
 T, S = 4, 6
@@ -54,10 +54,10 @@ def test_equals_the_oracle_with_gradients(name, float64):
     logits, allowed, direction = drawn()
 
     def read(logits):
-        weights = align(logits, jnp.asarray(allowed))
+        weights = align(logits, allowed)
         return (weights * direction).sum(), weights
 
-    (_, weights), slope = jax.jit(jax.value_and_grad(read, has_aux=True))(jnp.asarray(logits))
+    (_, weights), slope = jax.jit(jax.value_and_grad(read, has_aux=True))(logits)
     expected = expected_of(logits, allowed)
     np.testing.assert_allclose(weights, expected, rtol=0, atol=1e-12)
     assert (np.asarray(weights)[~allowed] == 0).all()
@@ -69,17 +69,19 @@ def test_equals_the_oracle_with_gradients(name, float64):
 @each_align
 def test_no_mask_is_a_mask_that_allows_all(name):
     align, _ = ALIGNS[name]
-    logits = jnp.asarray(drawn()[0], jnp.float32)
-    np.testing.assert_array_equal(align(logits, None), align(logits, jnp.ones((T, S), bool)))
+    logits = np.float32(drawn()[0])
+    one, other = jax.jit(lambda x: (align(x, None), align(x, np.ones((T, S), bool))))(logits)
+    np.testing.assert_array_equal(one, other)
 
 
 @each_align
 def test_half_precision_is_as_near_as_it_rounds(name):
     align, expected_of = ALIGNS[name]
     logits = jnp.asarray(np.random.default_rng(0).normal(size=(2, S)) * 3, jnp.bfloat16)
+    read = jax.jit(lambda x: align(x, None))
     expected = expected_of(np.asarray(logits, float), np.ones((2, S), bool))
     for dtype, near in ((jnp.bfloat16, 2**-6), (jnp.float32, 1e-6)):
-        weights = align(logits.astype(dtype), None)
+        weights = read(jnp.asarray(np.asarray(logits), dtype))
         assert weights.dtype == dtype
         np.testing.assert_allclose(
             np.asarray(weights, float), expected, rtol=near, atol=1e-3 * near
@@ -89,37 +91,41 @@ def test_half_precision_is_as_near_as_it_rounds(name):
 @each_align
 def test_logits_far_from_zero_give_finite_weights_and_gradients(name):
     align, _ = ALIGNS[name]
-    logits = jnp.array([[-1e5, -300.0, 0.0, 300.0, 1e5, 2.0]])
+    logits = np.array([[-1e5, -300.0, 0.0, 300.0, 1e5, 2.0]])
 
     def read(logits):
         weights = align(logits, None)
-        return (weights * jnp.arange(S)[None]).sum(), weights
+        return (weights * np.arange(S)[None]).sum(), weights
 
+    read = jax.jit(jax.value_and_grad(read, has_aux=True))
     for sign in (1, -1):
-        (_, weights), slope = jax.value_and_grad(read, has_aux=True)(sign * logits)
+        (_, weights), slope = jax.device_get(read(sign * logits))
         chex.assert_tree_all_finite((weights, slope))
         assert (weights >= 0).all()
         assert name == "sigmoid" or weights.sum() <= 1 + 1e-6
 
 
 def test_a_sink_is_a_key_without_a_value():
-    logits = jnp.asarray(drawn()[0], jnp.float32)
-    more = jnp.concatenate([logits, jnp.full((T, 1), 0.5)], axis=-1)
-    found = softmax_with_sink(logits, None, 0.5)
-    np.testing.assert_allclose(found, softmax(more)[..., :-1], rtol=1e-6)
-    np.testing.assert_allclose(softmax_with_sink(logits, None, -jnp.inf), softmax(logits))
+    logits, _, _ = drawn()
+    more = np.concatenate([logits, np.full((T, 1), 0.5)], axis=-1)
+    align = jax.jit(lambda logits, sink: softmax_with_sink(logits, None, sink))
+    allowed = np.ones(more.shape, bool)
+    expected = oracle.softmax(more, allowed)[..., :-1]
+    np.testing.assert_allclose(align(logits, 0.5), expected, rtol=1e-5)
+    expected = oracle.softmax(logits, allowed[:, 1:])
+    np.testing.assert_allclose(align(logits, -np.inf), expected, rtol=1e-5)
 
 
 def test_a_constant_bias_makes_weights_independent_of_other_keys():
-    logits = jnp.asarray(drawn()[0], jnp.float32)
-    alone = sigmoid(logits[:, :1], None, -1.0)
-    np.testing.assert_array_equal(sigmoid(logits, None, -1.0)[:, :1], alone)
-    np.testing.assert_allclose(sigmoid(jnp.zeros((1, 4))).sum(), 4 / 5, rtol=1e-6)
+    logits = np.float32(drawn()[0])
+    align = jax.jit(lambda logits: sigmoid(logits, None, -1.0))
+    np.testing.assert_array_equal(np.asarray(align(logits))[:, :1], align(logits[:, :1]))
+    np.testing.assert_allclose(np.sum(jax.jit(sigmoid)(np.zeros((1, 4)))), 4 / 5, rtol=1e-6)
 
 
 def test_softpick_gives_nothing_to_logits_below_zero():
-    logits = jnp.array([[1.0, -1.0, 2.0], [-1.0, -2.0, -0.5]])
-    weights = softpick(logits)
+    logits = np.array([[1.0, -1.0, 2.0], [-1.0, -2.0, -0.5]])
+    weights = np.asarray(jax.jit(softpick)(logits))
     assert ((weights > 0) == (logits > 0)).all()
     above, below = np.exp([1, 2]) - 1, 1 - np.exp(-1)
     np.testing.assert_allclose(weights[0].sum(), above.sum() / (above.sum() + below), rtol=1e-6)
@@ -127,17 +133,17 @@ def test_softpick_gives_nothing_to_logits_below_zero():
 
 def test_what_is_left_of_the_stick_is_what_nobody_took(float64):
     logits, allowed, _ = drawn()
-    weights = stick_breaking(jnp.asarray(logits), jnp.asarray(allowed), POSITION)
+    weights = np.asarray(jax.jit(stick_breaking)(logits, allowed, POSITION))
     left = np.where(allowed, 1 / (1 + np.exp(logits)), 1).prod(-1)
     np.testing.assert_allclose(1 - weights.sum(-1), left, atol=1e-12)
 
 
 def test_a_stick_is_broken_in_the_order_of_positions():
     """The keys of a beam's cache do not lie in the order of their positions."""
-    x = jnp.asarray(np.random.default_rng(0).normal(size=(2, S, 8)), jnp.float32)
+    x = np.random.default_rng(0).normal(size=(2, S, 8))
     module = MultiHead(head=Attention(align=StickBreaking()), heads=2)
-    variables = module.init(jax.random.key(0), x, deterministic=True)
-    read = partial(module.apply, variables, deterministic=True)
+    variables = jitted.init(module, jax.random.key(0), x, deterministic=True)
+    read = partial(jitted.apply, module, variables, deterministic=True)
     straight = read(x, mask=Causal())
     shuffled = x[:, POSITION]
     at = Positions(query=np.arange(S)[None], key=POSITION[None])
@@ -146,18 +152,18 @@ def test_a_stick_is_broken_in_the_order_of_positions():
 
 
 def test_each_head_learns_a_sink_of_its_own():
-    x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 4, 6)), jnp.float32)
+    x = np.random.default_rng(0).normal(size=(1, 4, 6))
     module = MultiHead(head=Attention(align=Sink()), heads=3)
-    variables = module.init(jax.random.key(0), x, deterministic=True)["params"]
+    variables = jitted.init(module, jax.random.key(0), x, deterministic=True)["params"]
     np.testing.assert_array_equal(variables["head"]["align"]["sink"], np.zeros(3))
-    mask = DenseMask(jnp.eye(4, dtype=bool)[None])
+    mask = DenseMask(np.eye(4, dtype=bool)[None])
 
     def rows(sink):
         variables["head"]["align"]["sink"] = sink
-        _, seen = module.apply(
-            {"params": variables}, x, mask=mask, deterministic=True, mutable=["attention"]
+        _, seen = jitted.apply(
+            module, {"params": variables}, x, mask=mask, deterministic=True, mutable=["attention"]
         )
         return seen["attention"]["head"]["weights"][0].sum(-1)
 
-    np.testing.assert_allclose(rows(jnp.full(3, -jnp.inf)), 1, rtol=1e-6)
-    assert (rows(jnp.array([0.0, 50.0, 0.0]))[:, 1] < 1e-6).all()
+    np.testing.assert_allclose(rows(np.full(3, -np.inf)), 1, rtol=1e-6)
+    assert (rows(np.array([0.0, 50.0, 0.0]))[:, 1] < 1e-6).all()

@@ -13,6 +13,7 @@ from attnjax.attention.multihead import MultiHead
 from attnjax.attention.pool import Pool, RelativeSum, WeightedSum, weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.errors import UserError
+from tests import jitted
 from tests.attention import oracle
 
 B, T, S, K, V = 2, 4, 6, 3, 2
@@ -62,39 +63,39 @@ def test_without_vectors_it_is_the_weighted_sum():
     weights, value = (
         jnp.asarray(draw(size=(1, *shape)), jnp.bfloat16) for shape in ((T, S), (S, V))
     )
-    at = Positions(jnp.arange(T)[None], jnp.arange(S)[None])
-    zeros = {"params": {"by_distance": jnp.zeros((33, V))}}
-    found = RelativeSum().apply(zeros, weights, value, at)
-    np.testing.assert_array_equal(found, weighted_sum(weights, value))
+    at = Positions(np.arange(T)[None], np.arange(S)[None])
+    zeros = {"params": {"by_distance": np.zeros((33, V), np.float32)}}
+    found = jitted.apply(RelativeSum(), zeros, weights, value, at)
+    np.testing.assert_array_equal(found, jax.jit(weighted_sum)(weights, value))
     assert found.dtype == jnp.bfloat16
 
 
 def test_many_small_weights_of_one_distance_add_up_in_half_precision():
     """In bfloat16 a sum of 1 / 1,024 stops growing at 1 / 4."""
     keys = 1_024
-    weights = jnp.full((1, 1, keys), 1 / keys, jnp.bfloat16)
-    at = Positions(jnp.full((1, 1), keys), jnp.arange(keys)[None])
-    vectors = {"params": {"by_distance": jnp.ones((3, V))}}
-    value = jnp.zeros((1, keys, V), jnp.bfloat16)
-    found = RelativeSum(max_distance=1).apply(vectors, weights, value, at)
-    np.testing.assert_array_equal(found, jnp.ones((1, 1, V)))
+    weights = jnp.asarray(np.full((1, 1, keys), 1 / keys), jnp.bfloat16)
+    at = Positions(np.full((1, 1), keys), np.arange(keys)[None])
+    vectors = {"params": {"by_distance": np.ones((3, V), np.float32)}}
+    value = jnp.asarray(np.zeros((1, keys, V)), jnp.bfloat16)
+    found = jitted.apply(RelativeSum(max_distance=1), vectors, weights, value, at)
+    np.testing.assert_array_equal(found, np.ones((1, 1, V)))
 
 
 def test_packed_sentences_are_each_alone_in_every_head():
-    x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 7, 8)), jnp.float32)
-    places, rows = jnp.asarray([[0, 1, 2, 0, 1, 2, 3]]), jnp.asarray([[0, 0, 0, 1, 1, 1, 1]])
+    x = np.random.default_rng(0).normal(size=(1, 7, 8))
+    places, rows = np.array([[0, 1, 2, 0, 1, 2, 3]]), np.array([[0, 0, 0, 1, 1, 1, 1]])
     module = MultiHead(head=Attention(pool=RelativeSum(max_distance=2)), heads=2)
-    variables = module.init(jax.random.key(0), x, deterministic=True, mutable=["params"])
+    variables = jitted.init(module, jax.random.key(0), x, deterministic=True, mutable=["params"])
     vectors = variables["params"]["head"]["pool"]["by_distance"]
     assert vectors.shape == (2, 5, 4)
     assert not np.allclose(*vectors)
 
     def read(x, mask, **positions):
-        return module.apply(variables, x, x, x, mask, **positions, deterministic=True)
+        return jitted.apply(module, variables, x, x, x, mask, **positions, deterministic=True)
 
     packed = read(x, Causal() & Segments(rows, rows), positions=Positions(places, places))
     alone = [read(part, Causal()) for part in (x[:, :3], x[:, 3:])]
-    np.testing.assert_allclose(packed, jnp.concatenate(alone, 1), atol=1e-5)
+    np.testing.assert_allclose(packed, np.concatenate(alone, 1), atol=1e-5)
 
 
 class Doubled(WeightedSum):
@@ -108,14 +109,17 @@ class Doubled(WeightedSum):
 def test_a_pool_that_is_no_weighted_sum_needs_the_weights(pool: Pool):
     name = type(pool).__name__
     assert f"for the pool {name}" in Attention(pool=pool).describe()
-    x = jnp.ones((1, 4, 2))
+    x = np.ones((1, 4, 2))
     with pytest.raises(UserError, match=rf"the pool {name} needs the \[T, S\] weights"):
-        Attention(pool=pool, implementation="blockwise").init(
-            jax.random.key(0), x, deterministic=True
+        jitted.init(
+            Attention(pool=pool, implementation="blockwise"),
+            jax.random.key(0),
+            x,
+            deterministic=True,
         )
 
 
 def test_a_subclass_is_asked_at_every_length():
-    x = jnp.ones((1, 2 * min(dispatch.FUSED_FROM.values()), 2))
-    found = Attention(pool=Doubled()).apply({}, x, deterministic=True)
+    x = np.ones((1, 2 * min(dispatch.FUSED_FROM.values()), 2))
+    found = jitted.apply(Attention(pool=Doubled()), {}, x, deterministic=True)
     np.testing.assert_allclose(found, 2 * x, atol=1e-5)

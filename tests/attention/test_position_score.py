@@ -27,6 +27,7 @@ from attnjax.attention.position_score import (
 from attnjax.attention.score import Additive, Dot, DotProduct, Location, ScaledDot, Score
 from attnjax.errors import UserError
 from attnjax.nn.norm import RMSNorm
+from tests import jitted
 from tests.attention import oracle
 
 B, T, S, K, H = 2, 5, 6, 4, 2
@@ -45,7 +46,7 @@ def arrays(dtype=np.float64):
     allowed = np.random.default_rng(1).random((B, T, S)) < 0.7
     allowed[0, 1] = False
     shapes = (T, K), (S, K), (S, K), (T, K)
-    *inputs, direction = (jnp.asarray(draw(size=(B, *shape)), dtype) for shape in shapes)
+    *inputs, direction = (draw(size=(B, *shape)).astype(dtype) for shape in shapes)
     return inputs, allowed, direction
 
 
@@ -110,8 +111,8 @@ def test_equals_the_paper_with_gradients(score, logits_of_one, float64):
         found = Attention(score=score).apply(variables, *inputs, mask, deterministic=True)
         return (found * direction).sum(), found
 
-    tree = own, [np.asarray(x) for x in inputs]
-    slopes = oracle.gradient(lambda tree: (context(tree) * np.asarray(direction)).sum(), tree)
+    tree = own, list(inputs)
+    slopes = oracle.gradient(lambda tree: (context(tree) * direction).sum(), tree)
     (_, value), found = jax.jit(jax.value_and_grad(read, (0, 1), has_aux=True))(own, inputs)
     np.testing.assert_allclose(value, context(tree), rtol=0, atol=1e-12)
     chex.assert_trees_all_close(found, slopes, rtol=0, atol=1e-12)
@@ -120,30 +121,31 @@ def test_equals_the_paper_with_gradients(score, logits_of_one, float64):
 @pytest.mark.parametrize("score", SCHEMES.values(), ids=SCHEMES.keys())
 @given(shift=st.integers(-50, 10_000))
 def test_logits_depend_on_the_distance_only(score, shift):
+    """And on the distance they do depend, so that an attention sees the order of words."""
     with jax.enable_x64(True):
         (query, key, _), _, _ = arrays()
-        here = Positions(jnp.arange(T)[None], jnp.arange(S)[None])
+        here = Positions(np.arange(T)[None], np.arange(S)[None])
         there = Positions(*(x + shift for x in here))
         moved = Positions(here.query + 1, here.key)
-        logits, variables = score.init_with_output(jax.random.key(0), query, key, here)
-        shifted, other = (score.apply(variables, query, key, at) for at in (there, moved))
+        logits, variables = jitted.init_with_output(score, jax.random.key(0), query, key, here)
+        shifted, other = (jitted.apply(score, variables, query, key, at) for at in (there, moved))
         np.testing.assert_allclose(shifted, logits, rtol=0, atol=1e-9)
         assert not np.allclose(other, logits, atol=1e-3)
 
 
 @given(st.lists(st.integers(0, 100_000), min_size=3, max_size=3))
 def test_turning_keeps_norms(places):
-    x = jnp.asarray(np.random.default_rng(0).normal(size=(2, 3, 6)), jnp.float32)
-    found = rotary(x, jnp.asarray([places]))
+    x, turn = np.float32(np.random.default_rng(0).normal(size=(2, 3, 6))), jax.jit(rotary)
+    found = turn(x, np.array([places]))
     np.testing.assert_allclose(
         np.linalg.norm(found, axis=-1), np.linalg.norm(x, axis=-1), rtol=1e-5
     )
-    assert rotary(x.astype(jnp.bfloat16), jnp.asarray([places])).dtype == jnp.bfloat16
+    assert turn(x.astype(jnp.bfloat16), np.array([places])).dtype == jnp.bfloat16
 
 
 def test_position_0_is_not_turned():
-    x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 1, 6)), jnp.float32)
-    np.testing.assert_array_equal(rotary(x, jnp.zeros((1, 1), int)), x)
+    x = np.float32(np.random.default_rng(0).normal(size=(1, 1, 6)))
+    np.testing.assert_array_equal(jax.jit(rotary)(x, np.zeros((1, 1), int)), x)
 
 
 def test_the_slopes_are_the_papers():
@@ -157,12 +159,14 @@ def test_the_slopes_are_the_papers():
 
 @pytest.mark.parametrize("heads", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_every_head_has_its_slope(heads):
-    x = jnp.asarray(np.random.default_rng(0).normal(size=(B, T, 6)), jnp.float32)
+    x = np.random.default_rng(0).normal(size=(B, T, 6))
     modules = [
         MultiHead(head=Attention(score=score), heads=heads) for score in (Alibi(), ScaledDot())
     ]
-    variables = modules[0].init(jax.random.key(0), x, deterministic=True)
-    sown = [m.apply(variables, x, deterministic=True, mutable=["attention"])[1] for m in modules]
+    variables = jitted.init(modules[0], jax.random.key(0), x, deterministic=True)
+    sown = [
+        jitted.apply(m, variables, x, deterministic=True, mutable=["attention"])[1] for m in modules
+    ]
     biased, plain = (seen["attention"]["head"]["logits"][0] for seen in sown)
     away = abs(np.arange(T)[:, None] - np.arange(T))
     for head, slope in enumerate(alibi_slopes(heads)):
@@ -172,17 +176,17 @@ def test_every_head_has_its_slope(heads):
 
 
 def test_relative_vectors_are_each_heads_own():
-    x = jnp.zeros((1, T, 8))
+    x = np.zeros((1, T, 8))
     module = MultiHead(head=Attention(score=Relative(max_distance=3)), heads=H)
-    params = module.init(jax.random.key(0), x, deterministic=True)["params"]
+    params = jitted.init(module, jax.random.key(0), x, deterministic=True)["params"]
     first, second = params["head"]["score"]["by_distance"]
     assert first.shape == (7, 4)
     assert not np.allclose(first, second)
 
 
-ROWS = jnp.asarray([[0] * 5 + [1] * 6 + [2] * 3, [0] * 11 + [1] * 3])
-PLACES = jnp.asarray([[*range(5), *range(6), *range(3)], [*range(11), *range(3)]])
-PRESENT = jnp.asarray([[True] * 14, [True] * 9 + [False] * 5])
+ROWS = np.array([[0] * 5 + [1] * 6 + [2] * 3, [0] * 11 + [1] * 3])
+PLACES = np.array([[*range(5), *range(6), *range(3)], [*range(11), *range(3)]])
+PRESENT = np.array([[True] * 14, [True] * 9 + [False] * 5])
 MASKS = {
     "all": (None, Positions()),
     "causal window": (Causal() & Window(3, 0), Positions()),
@@ -202,13 +206,13 @@ MASKS = {
 def test_the_fused_kernel_equals_the_dense_path_with_gradients(score, float64, monkeypatch):
     monkeypatch.setattr("attnjax.attention.fused.blockwise._side", lambda length: 4)
     draw = np.random.default_rng(0).normal
-    x, direction = (jnp.asarray(draw(size=(2, 14, 8))) for _ in range(2))
+    x, direction = draw(size=(2, 2, 14, 8))
     modules = {
         name: MultiHead(head=Attention(score=score, implementation=name), heads=H)
         for name in ("dense", "blockwise")
     }
-    params = modules["dense"].init(jax.random.key(0), x, deterministic=True)["params"]
-    params = jax.tree.map(lambda p: jnp.asarray(p, jnp.float64), params)
+    params = jitted.init(modules["dense"], jax.random.key(0), x, deterministic=True)["params"]
+    params = jax.tree.map(np.float64, params)
 
     def read(params, x, module):
         found = [
@@ -226,47 +230,15 @@ def test_the_fused_kernel_equals_the_dense_path_with_gradients(score, float64, m
     chex.assert_trees_all_close(found, expected, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("implementation", ["dense", "blockwise"])
-@pytest.mark.parametrize("score", [Rotary(), Alibi(), Relative()], ids=lambda s: type(s).__name__)
-def test_packed_sentences_are_each_alone(score, implementation):
-    x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 7, 8)), jnp.float32)
-    places, rows = jnp.asarray([[0, 1, 2, 0, 1, 2, 3]]), jnp.asarray([[0, 0, 0, 1, 1, 1, 1]])
-    module = MultiHead(head=Attention(score=score, implementation=implementation), heads=2)
-
-    @jax.jit
-    def both(x):
-        variables = module.init(jax.random.key(0), x, deterministic=True, mutable=["params"])
-
-        def read(x, mask, **positions):
-            return module.apply(variables, x, x, x, mask, **positions, deterministic=True)
-
-        packed = read(x, Segments(rows, rows), positions=Positions(places, places))
-        return packed, jnp.concatenate([read(part, None) for part in (x[:, :3], x[:, 3:])], 1)
-
-    packed, alone = both(x)
-    np.testing.assert_allclose(packed, alone, atol=1e-5)
-
-
 @given(st.permutations(range(T)))
 def test_without_positions_order_is_not_seen(order):
     """Permuting keys and values changes nothing; permuting queries permutes the answer."""
     (query, key, value), _, _ = arrays(np.float32)
     key, value, order = key[:, :T], value[:, :T], np.array(order)
-    read = jax.jit(lambda *x: Attention().apply({}, *x, deterministic=True))
+    read = partial(jitted.apply, Attention(), {}, deterministic=True)
     context = read(query, key, value)
     np.testing.assert_allclose(read(query, key[:, order], value[:, order]), context, atol=1e-6)
     np.testing.assert_allclose(read(query[:, order], key, value), context[:, order], atol=1e-6)
-
-
-@pytest.mark.parametrize("score", SCHEMES.values(), ids=SCHEMES.keys())
-def test_with_positions_order_is_seen(score):
-    (query, key, value), _, _ = arrays(np.float32)
-    module = Attention(score=score)
-    context, variables = module.init_with_output(
-        jax.random.key(0), query, key, value, deterministic=True
-    )
-    back = module.apply(variables, query, key[:, ::-1], value[:, ::-1], deterministic=True)
-    assert not np.allclose(back, context, atol=1e-4)
 
 
 class OwnProduct(Score):
@@ -286,16 +258,18 @@ class OwnProduct(Score):
 
 
 def test_a_dot_product_with_parameters_may_stand_within():
-    x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 6, 8)), jnp.float32)
+    x = np.random.default_rng(0).normal(size=(1, 6, 8))
     for around in (Rotary, Relative, Alibi):
         score = around(score=OwnProduct())
         dense, fused = (
             MultiHead(head=Attention(score=score, implementation=name), heads=H)
             for name in ("dense", "blockwise")
         )
-        expected, variables = dense.init_with_output(jax.random.key(0), x, deterministic=True)
+        expected, variables = jitted.init_with_output(
+            dense, jax.random.key(0), x, deterministic=True
+        )
         assert variables["params"]["head"]["score"]["score"]["sharpness"].shape == (H,)
-        found = fused.apply({"params": variables["params"]}, x, deterministic=True)
+        found = jitted.apply(fused, {"params": variables["params"]}, x, deterministic=True)
         np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
@@ -321,16 +295,16 @@ def test_rotary_turns_after_the_norms_of_the_score_within(implementation):
     draw = np.random.default_rng(3).uniform(0.5, 2, (2, K)).astype(np.float32)
     gains = {"query_norm": {"scale": draw[0]}, "key_norm": {"scale": draw[1]}}
     variables = {"params": {"score": {"score": gains}}}
-    read = partial(head.apply, variables, query, key, value, deterministic=True)
+    read = partial(jitted.apply, head, variables, query, key, value, deterministic=True)
     found = read()
 
     def normed(x, gain):
-        return np.asarray(x) / np.sqrt((np.asarray(x) ** 2).mean(-1, keepdims=True) + 1e-6) * gain
+        return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-6) * gain
 
     for q, k, v, context in zip(query, key, value, found, strict=True):
         logits = 0.5 * turned(normed(q, draw[0]), 10.0) @ turned(normed(k, draw[1]), 10.0).T
         weights = oracle.softmax(logits, np.ones(logits.shape, bool))
-        np.testing.assert_allclose(context, weights @ np.asarray(v), atol=1e-5)
+        np.testing.assert_allclose(context, weights @ v, atol=1e-5)
     moved = read(positions=Positions(100 + np.arange(T)[None], 100 + np.arange(S)[None]))
     np.testing.assert_allclose(moved, found, atol=1e-4)
 
@@ -351,19 +325,21 @@ def test_rotary_turns_after_the_norms_of_the_score_within(implementation):
 def test_a_score_that_does_not_fit_is_refused_by_name(score, message):
     inputs, _, _ = arrays(np.float32)
     with pytest.raises(UserError, match=message):
-        Attention(score=score).init(jax.random.key(0), *inputs, deterministic=True)
+        jitted.init(Attention(score=score), jax.random.key(0), *inputs, deterministic=True)
 
 
 def test_an_odd_width_is_not_turned():
-    x = jnp.zeros((1, 2, 3))
+    x = np.zeros((1, 2, 3))
     with pytest.raises(UserError, match="an even width of queries and keys; got 3"):
-        Attention(score=Rotary()).apply({}, x, x, x, deterministic=True)
+        jitted.apply(Attention(score=Rotary()), {}, x, x, x, deterministic=True)
 
 
 def test_alibi_stands_around_any_logits():
     inputs, _, _ = arrays(np.float32)
     module = Attention(score=Alibi(score=Additive()), align=Softmax())
-    context, variables = module.init_with_output(jax.random.key(0), *inputs, deterministic=True)
+    context, variables = jitted.init_with_output(
+        module, jax.random.key(0), *inputs, deterministic=True
+    )
     assert np.isfinite(context).all()
     assert set(variables["params"]["score"]["score"]) == {"query", "key", "v"}
     assert "for the score Alibi around Additive" in module.describe()
@@ -371,11 +347,11 @@ def test_alibi_stands_around_any_logits():
 
 
 def test_kernels_of_one_platform_turn_but_add_no_bias():
-    x = jnp.zeros((1, 16, 8), jnp.bfloat16)
+    x = jnp.asarray(np.zeros((1, 16, 8)), jnp.bfloat16)
 
     def train(score):
         attention = Attention(score=score, implementation="cudnn")
-        attention.apply({}, x, x, x, Causal(), deterministic=False)
+        jitted.apply(attention, {}, x, x, x, Causal(), deterministic=False)
 
     with pytest.raises(UserError, match="cudnn cannot compute a bias"):
         train(Alibi())
@@ -384,9 +360,9 @@ def test_kernels_of_one_platform_turn_but_add_no_bias():
 
 
 def test_a_far_distance_is_the_farthest():
-    query = jnp.asarray(np.random.default_rng(0).normal(size=(1, 1, K)), jnp.float32)
-    vectors = jnp.asarray(np.random.default_rng(1).normal(size=(1, 5, K)), jnp.float32)
-    at = Positions(jnp.array([[10]]), jnp.array([[0, 8, 9, 10, 11, 12, 99]]))
-    found = relative(query, vectors, at)[0, 0]
+    query = np.float32(np.random.default_rng(0).normal(size=(1, 1, K)))
+    vectors = np.float32(np.random.default_rng(1).normal(size=(1, 5, K)))
+    at = Positions(np.array([[10]]), np.array([[0, 8, 9, 10, 11, 12, 99]]))
+    found = jax.jit(relative)(query, vectors, at)
     each = vectors[0] @ query[0, 0]
-    np.testing.assert_allclose(found, each[jnp.array([0, 0, 1, 2, 3, 4, 4])], rtol=1e-5)
+    np.testing.assert_allclose(found, each[[[[0, 0, 1, 2, 3, 4, 4]]]], rtol=1e-5)

@@ -12,6 +12,7 @@ from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
 from attnjax.attention.score import Additive, Location, location
 from attnjax.errors import UserError
+from tests import jitted
 from tests.attention import oracle
 
 B, T, S, Q, K = 2, 3, 4, 3, 2
@@ -41,7 +42,7 @@ def compare(score, parameters, logits_of_one):
         found = Attention(score=score).apply(
             {"params": {"score": parameters}},
             *inputs,
-            DenseMask(jnp.asarray(allowed)),
+            DenseMask(allowed),
             deterministic=True,
         )
         return (found * direction).sum(), found
@@ -82,14 +83,14 @@ def test_concat_is_additive(float64):
 
 def test_location_looks_at_no_key_and_at_no_later_place():
     (query, key, _), _, _ = arrays()
-    query, key = jnp.asarray(query, jnp.float32), jnp.asarray(key, jnp.float32)
+    query, key = np.float32(query), np.float32(key)
     score = Location(max_length=S)
     at = Positions().filled(query, key)
-    logits, variables = score.init_with_output(jax.random.key(0), query, key, at)
+    logits, variables = jitted.init_with_output(score, jax.random.key(0), query, key, at)
     assert variables["params"]["weight"].shape == (Q, S)
-    np.testing.assert_array_equal(score.apply(variables, query, -key, at), logits)
+    np.testing.assert_array_equal(jitted.apply(score, variables, query, -key, at), logits)
     fewer = key[:, : S - 1]
-    shorter = score.apply(variables, query, fewer, Positions().filled(query, fewer))
+    shorter = jitted.apply(score, variables, query, fewer, Positions().filled(query, fewer))
     np.testing.assert_allclose(shorter, logits[..., : S - 1], atol=1e-6)
 
 
@@ -100,9 +101,9 @@ def test_location_logits_are_float32_or_wider():
 
 
 def test_every_head_has_places_of_its_own():
-    inputs = [jnp.zeros((1, n, 4)) for n in (T, S, S)]
+    inputs = [np.zeros((1, n, 4)) for n in (T, S, S)]
     module = MultiHead(head=Attention(score=Location(max_length=S)), heads=2)
-    parameters = module.init(jax.random.key(0), *inputs, deterministic=True)["params"]
+    parameters = jitted.init(module, jax.random.key(0), *inputs, deterministic=True)["params"]
     first, second = parameters["head"]["score"]["weight"]
     assert first.shape == (2, S)
     assert not np.allclose(first, second)
@@ -112,13 +113,13 @@ def test_every_head_has_places_of_its_own():
 @pytest.mark.parametrize("outside", [-1, S])
 def test_a_position_without_a_column_is_refused_if_known_and_else_nan(outside, rows):
     """With positions of all examples, and of each."""
-    query, key = jnp.ones((rows, T, 4)), jnp.ones((rows, 2, 4))
+    query, key = np.ones((rows, T, 4), np.float32), np.ones((rows, 2, 4), np.float32)
     score, at = Location(max_length=S), np.tile(np.array([S - 1, outside]), (rows, 1))
-    variables = score.init(jax.random.key(0), query, key, Positions().filled(query, key))
+    variables = jitted.init(score, jax.random.key(0), query, key, Positions().filled(query, key))
     for known in (at, jnp.asarray(at)):
         with pytest.raises(UserError, match=f"has positions 0 to {S - 1}; got {outside}"):
             score.apply(variables, query, key, Positions(jnp.arange(T)[None], known))
-    traced = jax.jit(lambda at: score.apply(variables, query, key, Positions(None, at)))(at)
+    traced = jitted.apply(score, variables, query, key, Positions(None, at))
     wanted = variables["params"]["weight"][:, S - 1].sum()
     np.testing.assert_allclose(traced[..., 0], np.full((rows, T), wanted), rtol=1e-6)
     assert np.isnan(traced[..., 1]).all()
@@ -126,17 +127,17 @@ def test_a_position_without_a_column_is_refused_if_known_and_else_nan(outside, r
 
 def test_more_keys_than_places_are_refused():
     score = Location(max_length=S - 1)
-    inputs = map(jnp.asarray, arrays()[0])
+    inputs = arrays()[0]
     with pytest.raises(UserError, match="max_length 3 takes at most as many keys; got 4"):
-        Attention(score=score).init(jax.random.key(0), *inputs, deterministic=True)
+        jitted.init(Attention(score=score), jax.random.key(0), *inputs, deterministic=True)
 
 
 def test_keys_of_several_hypotheses_stand_at_the_same_places():
     """As in a beam's cache, which holds more keys than there are places."""
-    query, key = jnp.ones((1, T, Q)), jnp.ones((1, 2 * S, Q))
-    place = jnp.repeat(jnp.arange(S), 2)[None]
+    query, key = np.ones((1, T, Q)), np.ones((1, 2 * S, Q))
+    place = np.repeat(np.arange(S), 2)[None]
     score = Location(max_length=S)
-    at = Positions(jnp.arange(T)[None], place)
-    logits, variables = score.init_with_output(jax.random.key(0), query, key, at)
+    at = Positions(np.arange(T)[None], place)
+    logits, variables = jitted.init_with_output(score, jax.random.key(0), query, key, at)
     wanted = variables["params"]["weight"].sum(0)[place[0]]
     np.testing.assert_allclose(logits, np.broadcast_to(wanted, (1, T, 2 * S)), rtol=1e-6)

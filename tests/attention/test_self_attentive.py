@@ -1,12 +1,12 @@
 """Self-attentive pooling: equal to the paper's equations; masked; its redundancy."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from hypothesis import given, strategies as st
 
 from attnjax.attention import Padding, SelfAttentive
 from attnjax.attention.self_attentive import redundancy
+from tests import jitted
 
 HOPS, W, D, S = 3, 4, 5, 6
 PART = SelfAttentive(hops=HOPS, width=W)
@@ -27,11 +27,11 @@ def parameters():
 
 
 def attend(params, states=STATES, present=PRESENT, query=QUERY):
-    arrays = (jnp.asarray(x) for x in (query, states, states))
-    return PART.apply(
+    return jitted.apply(
+        PART,
         {"params": params},
-        *arrays,
-        Padding(jnp.asarray(present)),
+        *(query, states, states),
+        Padding(present),
         deterministic=True,
         mutable=["attention", "objective"],
     )
@@ -53,8 +53,8 @@ def test_equals_the_equations(float64):
         np.testing.assert_allclose(context[row, 0], expected, rtol=0, atol=1e-13)
         norm = np.linalg.norm(a @ a.T - np.eye(HOPS)) ** 2
         np.testing.assert_allclose(found[row, 0], norm, rtol=0, atol=1e-13)
-    assert (np.asarray(weights)[1, ..., 4:] == 0).all()
-    assert (np.asarray(weights)[2] == 0).all()
+    assert (weights[1, ..., 4:] == 0).all()
+    assert (weights[2] == 0).all()
 
 
 def test_the_query_gives_the_width_alone_and_padding_has_no_gradient(float64):
@@ -64,7 +64,7 @@ def test_the_query_gives_the_width_alone_and_padding_has_no_gradient(float64):
     def total(states, query):
         return attend(params, states, query=query)[0].sum()
 
-    by_states, by_query = jax.grad(total, (0, 1))(STATES, QUERY)
+    by_states, by_query = jax.jit(jax.grad(total, (0, 1)))(STATES, QUERY)
     assert (by_query == 0).all()
     norms = np.abs(by_states).sum(-1)
     assert ((norms > 0) == PRESENT).all()
@@ -75,12 +75,13 @@ def test_the_query_gives_the_width_alone_and_padding_has_no_gradient(float64):
     )
 
 
-@given(st.integers(1, 4), st.integers(4, 7), st.integers(0, 2**31))
-def test_redundancy_is_least_for_hops_on_words_of_their_own(hops, words, seed):
+@given(st.sampled_from([(1, 4), (3, 5)]), st.integers(0, 2**31))
+def test_redundancy_is_least_for_hops_on_words_of_their_own(shape, seed):
+    (hops, words), measured = shape, jax.jit(redundancy)
     random = np.random.default_rng(seed)
     apart = np.eye(words)[random.permutation(words)[:hops]]
-    assert redundancy(jnp.asarray(apart)) == 0
+    assert measured(apart) == 0
     alike = np.repeat(apart[:1], hops, axis=0)
-    np.testing.assert_allclose(redundancy(jnp.asarray(alike)), hops * (hops - 1), atol=1e-5)
+    np.testing.assert_allclose(measured(alike), hops * (hops - 1), atol=1e-5)
     weights = random.dirichlet(np.ones(words), hops)
-    assert redundancy(jnp.asarray(weights)) > 0
+    assert measured(weights) > 0

@@ -47,9 +47,7 @@ def plain(model, params, source, search: Beam, limits, length: int) -> list[list
             given = np.full((search.size, length), PAD)
             for prefix, hypothesis in zip(given, live, strict=False):
                 prefix[: place + 1] = [START, *hypothesis.tokens]
-            shown = np.asarray(
-                parallel(model, params, jnp.asarray(row), jnp.asarray(given)), np.float64
-            )
+            shown = np.asarray(parallel(model, params, np.asarray(row), given), np.float64)
             shown = shown[:, place]
             gain = shown - np.logaddexp.reduce(shown, axis=-1, keepdims=True)
             may = np.full(gain.shape[-1], place + 1 < limit)

@@ -16,6 +16,7 @@ from attnjax.decoding.greedy import Greedy
 from attnjax.decoding.sample import Sample
 from attnjax.errors import UserError
 from attnjax.models.transformer import Transformer
+from tests import jitted
 from tests.decoding.test_search import (
     LENGTH,
     VOCABULARY,
@@ -136,7 +137,7 @@ def test_a_draw_is_of_the_sentences_number_in_whatever_row():
 def test_a_sentence_is_drawn_alike_with_and_without_neighbors():
     model = Transformer(vocabulary=11, width=8, num_encoder_layers=1, num_decoder_layers=1)
     source = jnp.asarray([[5, 6, 7, 4, END], [8, END, PAD, PAD, PAD], [4, 9, END, PAD, PAD]])
-    params = model.init(jax.random.key(1), source, source, deterministic=True)["params"]
+    params = jitted.init(model, jax.random.key(1), source, source, deterministic=True)["params"]
     search, numbers = Sample(size=2, temperature=2.0, seed=5), np.array([40, 41, 42])
     together = generate(model, params, source, search, number=numbers, extra=20)
     alone = generate(model, params, source[1:2, :2], search, number=numbers[1:2], extra=20)

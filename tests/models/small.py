@@ -18,8 +18,8 @@ from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, PostNo
 VOCABULARY, WIDTH, HEADS, HIDDEN = 12, 8, 2, 5
 
 # Ragged: the second sentence ends in two PAD, the second target in one.
-SOURCE = jnp.array([[4, 5, 6, 7], [8, 9, 0, 0]])
-GIVEN = jnp.array([[1, 10, 4, 11, 5], [1, 9, 8, 9, 0]])
+SOURCE = np.array([[4, 5, 6, 7], [8, 9, 0, 0]], np.int32)
+GIVEN = np.array([[1, 10, 4, 11, 5], [1, 9, 8, 9, 0]], np.int32)
 
 
 def small(

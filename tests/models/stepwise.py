@@ -5,10 +5,10 @@ from typing import Any
 
 import chex
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from attnjax.decoding.search import pick
+from tests import jitted
 
 K = 3
 ROOM, MORE = 2, 9
@@ -17,7 +17,7 @@ ROOM, MORE = 2, 9
 
 def stepped_and_parallel(
     model: Any, params: Any, source: Any, given: Any, seed: int = 0
-) -> tuple[jax.Array, jax.Array]:
+) -> tuple[np.ndarray, np.ndarray]:
     """Logits [B, K, T, V] of K hypotheses by `start`, `step` and `grow_cache`, and all at once.
 
     The first hypothesis of the first place has `given` [B, T]; the others, and what goes on from
@@ -65,14 +65,15 @@ def stepped_and_parallel(
     for place in range(length):
         if place == ROOM:
             before = grow(params, *before)
-        word, parent = jnp.asarray(words[:, :, place]), jnp.asarray(parents[place])
-        logits, before = step(params, constants, before, word, jnp.int32(place), parent)
+        word, parent = words[:, :, place], parents[place]
+        logits, before = step(params, constants, before, word, np.int32(place), parent)
         stepped.append(logits)
 
     # a row for every place, sentence and hypothesis, of which its own place counts
-    rows = jnp.asarray(np.stack(histories)).reshape(-1, length)
-    sources = jnp.tile(jnp.repeat(source, K, axis=0), (length, *[1] * (source.ndim - 1)))
-    every = jax.jit(functools.partial(model.apply, deterministic=True))
-    logits = every({"params": params}, sources, rows).reshape(length, batch, K, length, -1)
+    rows = np.stack(histories).reshape(-1, length)
+    sources = np.repeat(np.asarray(source), K, axis=0)
+    sources = np.tile(sources, (length, *[1] * (source.ndim - 1)))
+    logits = jitted.apply(model, {"params": params}, sources, rows, deterministic=True)
+    logits = logits.reshape(length, batch, K, length, -1)
     parallel = [logits[place, :, :, place] for place in range(length)]
-    return jnp.stack(stepped, axis=2), jnp.stack(parallel, axis=2)
+    return np.stack(stepped, axis=2), np.stack(parallel, axis=2)

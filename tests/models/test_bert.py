@@ -17,6 +17,7 @@ from attnjax.errors import UserError
 from attnjax.models.base import logits
 from attnjax.models.bert import segments_of
 from attnjax.models.bert_heads import BertClassifier, BertTagger
+from tests import jitted
 from tests.models.golden_bert import GOLDEN, MODEL, ORDER, PIECES, parameters, source
 
 THERE = GOLDEN["words"] != 0
@@ -24,12 +25,12 @@ THERE = GOLDEN["words"] != 0
 
 
 def states(model, params, words, **options):
-    return model.apply({"params": params}, words, deterministic=True, **options)
+    return jitted.apply(model, {"params": params}, words, deterministic=True, **options)
 
 
 def test_equals_transformers(float64):
     params, words = parameters(), source()
-    places = jnp.broadcast_to(jnp.arange(8)[None], (2, 8))
+    places = np.broadcast_to(np.arange(8)[None], (2, 8))
 
     @jax.jit
     def compute(params):
@@ -41,26 +42,31 @@ def test_equals_transformers(float64):
         found = states(MODEL, params, words, positions=places, method="predict")
         return encoded, logits(*found.words), logits(*found.label)
 
-    encoded, masked_words, label = compute(params)
+    encoded, masked_words, label = jax.device_get(compute(params))
     close = partial(np.testing.assert_allclose, rtol=0, atol=1e-11)
     close(encoded[THERE], GOLDEN["hidden"][-1][THERE])
     expected = GOLDEN["masked_words"][:, 1:][..., ORDER[:-1]]
     close(masked_words[THERE[:, 1:]], expected[THERE[:, 1:]])
     close(label[:, 0, 4:], GOLDEN["next_sentence"])
-    attentions = MODEL.attentions(params, words, jnp.ones((2, 1), int))
-    for ours, theirs in zip(attentions, GOLDEN["weights"], strict=True):
+
+    @jax.jit
+    def weights(params):
+        return [one.weights for one in MODEL.attentions(params, words, np.ones((2, 1), int))]
+
+    for ours, theirs in zip(jax.device_get(weights(params)), GOLDEN["weights"], strict=True):
         for row, length in enumerate(THERE.sum(1)):
-            close(ours.weights[row, :, :length, :length], theirs[row, :, :length, :length])
+            close(ours[row, :, :length, :length], theirs[row, :, :length, :length])
 
 
 def test_a_layer_equals_a_bert_layer(float64):
     layer = MODEL.bert.layer.clone(residual=MODEL.bert.residual, dropout=0.0)
     params, hidden = parameters()["encoder"], GOLDEN["hidden"]
-    mask = jnp.asarray(THERE)[:, None, :] & jnp.ones((1, 9, 1), bool)
+    mask = THERE[:, None, :] & np.ones((1, 9, 1), bool)
     for number in range(2):
-        found = layer.apply(
+        found = jitted.apply(
+            layer,
             {"params": params[f"layers_{number}"]},
-            jnp.asarray(hidden[number]),
+            hidden[number],
             mask,
             deterministic=True,
         )
@@ -72,18 +78,18 @@ def test_pooled_is_what_the_classifier_reads(float64):
     random = np.random.default_rng(0)
     label = {"kernel": random.normal(size=(7, 8)), "bias": random.normal(size=7)}
     params = {name: parameters()[name] for name in ("encoder", "pooler")} | {"label": label}
-    found = states(model, params, source(), decoder_input=jnp.ones((2, 1), int))
+    found = states(model, params, source(), decoder_input=np.ones((2, 1), int))
     expected = GOLDEN["pooled"] @ label["kernel"].T + label["bias"]
     np.testing.assert_allclose(found[:, 0], expected, rtol=0, atol=1e-11)
-    best = generate(model, params, source(), Label(), extra=0).tokens[:, 0, 0]
+    best = np.asarray(generate(model, params, source(), Label(), extra=0).tokens)[:, 0, 0]
     np.testing.assert_array_equal(best, 4 + expected[:, 4:].argmax(-1))
-    weights = model.alignment(params, source(), jnp.ones((2, 1), int))
+    weights = jitted.call(model, "alignment", params, source(), np.ones((2, 1), int))
     expected = GOLDEN["weights"][-1].mean(1)[:, :1, 1:]
     np.testing.assert_allclose(weights, np.where(THERE[:, None, 1:], expected, 0), atol=1e-11)
 
 
 def test_the_second_sentence_is_the_second_segment():
-    words = jnp.array([[5, 6, END, 7, END, PAD], [5, END, PAD, PAD, PAD, PAD]])
+    words = np.array([[5, 6, END, 7, END, PAD], [5, END, PAD, PAD, PAD, PAD]])
     np.testing.assert_array_equal(segments_of(words)[:, :5], [[0, 0, 0, 1, 1], [0, 0, 1, 1, 1]])
 
 
@@ -104,15 +110,15 @@ def tagger():
 
 def test_each_word_gets_the_tag_of_its_state(float64):
     model, params = tagger()
-    given = jnp.ones((2, 8), int)
+    given = np.ones((2, 8), int)
     parallel = states(model, params, source(), decoder_input=given)
     expected = GOLDEN["hidden"][-1][:, 1:] @ params["tag"]["kernel"].T + params["tag"]["bias"]
     np.testing.assert_allclose(parallel[THERE[:, 1:]], expected[THERE[:, 1:]], rtol=0, atol=1e-11)
     memory = states(model, params, source(), method="encode")
-    call: Any = partial(model.apply, {"params": params})
+    call: Any = partial(jitted.apply, model, {"params": params})
     constants, cache, state = call(*memory, length=8, beams=1, method="start")
     for step in range(10):
-        found, *_ = call(constants, cache, state, given[:, :1], jnp.int32(step), method="step")
+        found, *_ = call(constants, cache, state, given[:, :1], np.int32(step), method="step")
         np.testing.assert_allclose(found[:, 0], parallel[:, min(step, 7)], rtol=0, atol=1e-12)
 
 
@@ -120,8 +126,8 @@ def test_the_search_reads_the_tags_one_by_one():
     model, params = tagger()
     # states of END score END, and only they: the tags end where the source ends
     params["tag"]["bias"][:] = [0, 0, 0, 0, 5, 5, 5]
-    found = generate(model, params, source(), Greedy(), extra=0).tokens[:, 0]
-    parallel = np.asarray(states(model, params, source(), decoder_input=jnp.ones((2, 8), int)))
+    found = np.asarray(generate(model, params, source(), Greedy(), extra=0).tokens)[:, 0]
+    parallel = states(model, params, source(), decoder_input=np.ones((2, 8), int))
     for row in range(2):
         best = parallel[row, :, 2:].argmax(-1) + 2
         stop = next((n for n, tag in enumerate(best) if tag == END), THERE[row, 1:].sum() - 1)
@@ -143,7 +149,7 @@ def test_what_is_no_text_with_labels_is_refused():
         MODEL.with_vocabularies(None, 6)
     model, params = BertClassifier(bert=MODEL.bert).with_vocabularies(len(ORDER) - 1, 7), {}
     with pytest.raises(UserError, match="one label to a text, .* got 2"):
-        states(model, params, source(), decoder_input=jnp.ones((2, 2), int))
+        states(model, params, source(), decoder_input=np.ones((2, 2), int))
     limit = MODEL.max_length("source")
     assert limit == (8, "model.bert.position.max_length")
     with pytest.raises(UserError, match="at most 8"):

@@ -17,6 +17,7 @@ from attnjax.models.feed_forward import (
     FeedForwardBase,
     GatedFeedForward,
 )
+from tests import jitted
 
 RANDOM = np.random.default_rng(0)
 D, F = 4, 6
@@ -35,13 +36,13 @@ ALL = tuple(ACTIVATED)
 
 def random_parameters(network: FeedForwardBase) -> Any:
     shapes = jax.eval_shape(
-        lambda: network.init(jax.random.key(0), jnp.asarray(X), deterministic=True)["params"]
+        lambda: network.init(jax.random.key(0), X, deterministic=True)["params"]
     )
     return jax.tree.map(lambda leaf: RANDOM.normal(size=leaf.shape), shapes)
 
 
 def apply(network: FeedForwardBase, parameters: Any, x: Any = X) -> Any:
-    return network.apply({"params": parameters}, jnp.asarray(x), deterministic=True)
+    return jitted.apply(network, {"params": parameters}, x, deterministic=True)
 
 
 def test_there_is_an_oracle_for_every_activation():
@@ -73,7 +74,8 @@ def test_the_gated_network_equals_its_equation(activation, float64):
     expected = (ACTIVATED[activation](X @ gate) * (X @ hidden)) @ out
     np.testing.assert_allclose(apply(network, parameters), expected, rtol=0, atol=1e-12)
     if activation != "relu":  # which has a corner
-        check_grads(lambda x: apply(network, parameters, x), (X,), order=1, modes=("rev",))
+        read = jax.jit(lambda x: apply(network, parameters, x))
+        check_grads(read, (X,), order=1, modes=("rev",))
 
 
 def test_two_convolutions_of_width_one_are_the_network(float64):
@@ -89,15 +91,19 @@ def test_two_convolutions_of_width_one_are_the_network(float64):
         kernels = jax.tree.map(lambda leaf: leaf[None] if leaf.ndim == 2 else leaf, parameters)
         return loss(convolution, kernels, x)
 
-    read = jax.grad(as_convolution, argnums=(0, 1), has_aux=True)(parameters, X)
-    expected = jax.grad(lambda p, x: loss(network, p, x), (0, 1), has_aux=True)(parameters, X)
-    for found, wanted in zip(jax.tree.leaves(read), jax.tree.leaves(expected), strict=True):
+    @jax.jit
+    def both(parameters: Any, x: Any) -> Any:
+        widened = jax.grad(as_convolution, argnums=(0, 1), has_aux=True)(parameters, x)
+        plain = jax.grad(lambda p, x: loss(network, p, x), (0, 1), has_aux=True)(parameters, x)
+        return jax.tree.leaves(widened), jax.tree.leaves(plain)
+
+    for found, wanted in zip(*both(parameters, X), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12)
 
 
 def test_one_seed_draws_the_same_numbers_for_both():
     drawn, widened = (
-        part.init(jax.random.key(3), jnp.asarray(X), deterministic=True)["params"]
+        jitted.init(part, jax.random.key(3), X, deterministic=True)["params"]
         for part in (FeedForward(width=F), ConvolutionFeedForward(width=F))
     )
     for found, wanted in zip(jax.tree.leaves(widened), jax.tree.leaves(drawn), strict=True):
@@ -109,7 +115,7 @@ def test_one_seed_draws_the_same_numbers_for_both():
 )
 def test_no_position_sees_another(network, float64):
     parameters = random_parameters(network)
-    slopes = jax.jacrev(lambda x: apply(network, parameters, x[None])[0])(X[0])
+    slopes = jax.jit(jax.jacrev(lambda x: apply(network, parameters, x[None])[0]))(X[0])
     strength = np.abs(slopes).sum((1, 3))  # [T, T]
     assert (strength[~np.eye(3, dtype=bool)] == 0).all()
     assert (np.diag(strength) > 0).all()

@@ -16,8 +16,9 @@ from attnjax.decoding.label import Label
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
 from attnjax.models import LabelModel, SequenceModel, SymbolModel
+from tests import jitted
 
-SOURCE = jnp.array([[4, 5, END], [7, END, PAD], [PAD, PAD, PAD]])
+SOURCE = np.array([[4, 5, END], [7, END, PAD], [PAD, PAD, PAD]])
 
 
 class Mean(LabelModel):
@@ -46,17 +47,17 @@ class Bag(SymbolModel):
 
 def test_one_method_trains_and_is_searched():
     model = Mean().with_vocabularies(9, 11)
-    start = jnp.full((3, 1), START)
-    params = model.init(jax.random.key(0), SOURCE, start, deterministic=True)["params"]
-    logits = model.apply({"params": params}, SOURCE, start, deterministic=True)
+    start = np.full((3, 1), START)
+    params = jitted.init(model, jax.random.key(0), SOURCE, start, deterministic=True)["params"]
+    logits = jitted.apply(model, {"params": params}, SOURCE, start, deterministic=True)
     assert logits.shape == (3, 1, 11)
-    found = generate(model, params, SOURCE, Label(), extra=2)
-    wanted = np.asarray(logits[:, 0]).copy()
+    found = jax.device_get(generate(model, params, SOURCE, Label(), extra=2))
+    wanted = logits[:, 0]
     wanted[:, [PAD, START, END, UNKNOWN]] = -np.inf
     assert found.tokens[:2, 0, 0].tolist() == wanted[:2].argmax(-1).tolist()
     assert (found.tokens[2] == PAD).all()
     with pytest.raises(UserError, match="a Mean gives one label to a text, .* got 2"):
-        model.apply({"params": params}, SOURCE, jnp.ones((3, 2), int), deterministic=True)
+        jitted.apply(model, {"params": params}, SOURCE, np.ones((3, 2), int), deterministic=True)
     with pytest.raises(UserError, match="a Mean gives one label, found by search:label"):
         Greedy().check(model)
 

@@ -3,7 +3,6 @@
 import functools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import traverse_util
@@ -27,6 +26,7 @@ from attnjax.errors import UserError
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.language_model import LanguageModel
 from attnjax.models.transformer_layers import DecoderLayer, PostNorm, PreNorm, Residual
+from tests import jitted
 from tests.models import oracle
 from tests.models.small import GIVEN, HEADS, HIDDEN, SOURCE, VOCABULARY, WIDTH, initial
 from tests.models.stepwise import stepped_and_parallel
@@ -62,11 +62,11 @@ def small(
     )
 
 
-def cut(text: np.ndarray, place: int) -> tuple[jax.Array, jax.Array]:
+def cut(text: np.ndarray, place: int) -> tuple[np.ndarray, np.ndarray]:
     """A text [1, N] as a source of `place` words, and what the decoder is given of the others."""
     given = text[:, place - 1 : -1].copy()
     given[:, 0] = START
-    return jnp.asarray(text[:, :place]), jnp.asarray(given)
+    return text[:, :place], given
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_equals_the_oracle_wherever_the_text_is_cut(position, residual, scale, t
     if scale is None:
         model = model.clone(input_scale="sqrt_width")
     parameters = initial(model)
-    call = jax.jit(functools.partial(model.apply, deterministic=True))
+    call = functools.partial(jitted.apply, model, deterministic=True)
     tree = jax.tree.map(np.asarray, parameters)
     pre_norm = isinstance(residual, PreNorm)
     wanted = oracle.language_model(
@@ -89,7 +89,7 @@ def test_equals_the_oracle_wherever_the_text_is_cut(position, residual, scale, t
     for place in (1, 3, 6):
         source, given = cut(TEXT, place)
         # a place of padding after the source, as a longer neighbor would make
-        padded = jnp.pad(source, ((0, 0), (0, 1 if place > 1 else 0)))
+        padded = np.pad(source, ((0, 0), (0, 1 if place > 1 else 0)))
         found = call({"params": parameters}, padded, given)
         np.testing.assert_allclose(found[0], wanted[place - 1 :], rtol=0, atol=tolerance)
 
@@ -130,7 +130,7 @@ def test_one_word_at_a_time_is_all_at_once(self_attention, position, residual, s
 def test_no_gradient_comes_from_the_future_from_padding_or_from_start():
     # every word stands once, so a row of the embedding's gradient is one place's gradient
     model = small(residual=PostNorm(), layers=1)
-    source, given = jnp.array([[4, 5, 6, 0]]), jnp.array([[1, 7, 8, 9]])
+    source, given = np.array([[4, 5, 6, 0]], np.int32), np.array([[1, 7, 8, 9]], np.int32)
     text = [4, 5, 6, 7, 8, 9]
 
     def read(parameters):
@@ -138,7 +138,7 @@ def test_no_gradient_comes_from_the_future_from_padding_or_from_start():
             {"params": parameters}, source, given, deterministic=True, method="features"
         )
         # layer norm's outputs sum to a constant: read them in a direction of no symmetry
-        return states[0] @ jnp.sin(jnp.arange(float(WIDTH)))
+        return states[0] @ np.sin(np.arange(WIDTH, dtype=np.float32))
 
     moves = np.abs(np.asarray(jax.jit(jax.jacrev(read))(initial(model))["embedding"])).sum(-1)
     for t in range(4):
@@ -155,15 +155,16 @@ def test_a_prompt_is_continued_by_what_the_parallel_call_finds_most_probable():
     source = np.zeros((len(rows) + 1, 5), np.int32)
     for row, words in zip(source, rows, strict=False):
         row[: len(words)] = words
-    found = generate(model, params, source, Greedy(), extra=6)
-    call = jax.jit(functools.partial(model.apply, {"params": params}, deterministic=True))
+    found = jax.device_get(generate(model, params, source, Greedy(), extra=6))
     for answer, words in zip(found.tokens[:, 0], rows, strict=False):
         # the last word, which is END, is not read
         limit = min(len(words) + 6, 9 - len(words) + 1)
         text = [*words]
         while len(text) < len(words) + limit:
             read = np.array([[START, *text[1:], *[PAD] * (9 - len(text))]])
-            logits = np.array(call(jnp.array([text[:1]]), jnp.asarray(read))[0, len(text) - 1])
+            variables, first = {"params": params}, np.array([text[:1]])
+            logits = jitted.apply(model, variables, first, read, deterministic=True)
+            logits = logits[0, len(text) - 1]
             logits[[PAD, START]] = -np.inf
             last = len(text) + 1 == len(words) + limit
             text.append(END if last else int(logits.argmax()))
@@ -171,8 +172,9 @@ def test_a_prompt_is_continued_by_what_the_parallel_call_finds_most_probable():
                 break
         assert [word for word in answer.tolist() if word != PAD] == text[len(words) :]
     assert (found.tokens[-1] == PAD).all()
-    alone = generate(model, params, source[1:2, :2], Beam(size=2), extra=6)
-    together = generate(model, params, source, Beam(size=2), extra=6)
+    alone, together = jax.device_get(
+        [generate(model, params, x, Beam(size=2), extra=6) for x in (source[1:2, :2], source)]
+    )
     length = alone.tokens.shape[-1]
     np.testing.assert_array_equal(together.tokens[1, :, :length], alone.tokens[0])
 
@@ -180,9 +182,9 @@ def test_a_prompt_is_continued_by_what_the_parallel_call_finds_most_probable():
 @pytest.mark.long
 def test_a_short_source_and_a_long_target_stand_in_one_batch_with_the_opposite():
     model = small(position=Learned(max_length=6), layers=1)
-    source, given = jnp.array([[4, 5, 6, 7, 8], [9, 0, 0, 0, 0]]), jnp.array([[1, 5, 0, 0, 0, 0]])
-    given = jnp.concatenate([given, jnp.array([[1, 4, 5, 6, 7, 8]])])
-    call = functools.partial(model.apply, {"params": initial(model)}, deterministic=True)
+    source = np.array([[4, 5, 6, 7, 8], [9, 0, 0, 0, 0]])
+    given = np.array([[1, 5, 0, 0, 0, 0], [1, 4, 5, 6, 7, 8]])
+    call = functools.partial(jitted.apply, model, {"params": initial(model)}, deterministic=True)
     both = call(source, given)
     np.testing.assert_allclose(both[0, :2], call(source[:1], given[:1, :2])[0], atol=1e-5)
     np.testing.assert_allclose(both[1], call(source[1:, :1], given[1:])[0], atol=1e-5)
@@ -232,8 +234,8 @@ def test_default_layers_are_gpts():
 def test_initial_values_are_gpts(layers):
     """Radford et al. 2019, section 2.3: what is added is smaller, by the root of its number."""
     model = LanguageModel(vocabulary=200, width=64, num_layers=layers)
-    params = jax.jit(functools.partial(model.init, deterministic=True, mutable=["params"]))(
-        jax.random.key(0), SOURCE, GIVEN
+    params = jitted.init(
+        model, jax.random.key(0), SOURCE, GIVEN, deterministic=True, mutable=["params"]
     )["params"]
     for name, x in traverse_util.flatten_dict(params, sep=".").items():
         if name.endswith(("scale", "bias")):

@@ -139,7 +139,21 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+WITHIN = {
+    "transformer": "transformer, pre-norm",
+    "luong, location": "transformer, location",
+    "luong, local-p": "transformer, local-p",
+    "luong, Elman": "luong, two layers",
+    "bahdanau, LSTM": "bahdanau",
+    "language model": "language model, rotary",
+}
+"""Models whose packed parts are also within others, which the quick tests try."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.long] if name in WITHIN else []) for name in MODELS],
+)
 def test_packed_equals_unpacked(name):
     model, objective = MODELS[name](), CrossEntropy()
     with jax.enable_x64(True):

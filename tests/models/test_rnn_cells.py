@@ -11,6 +11,7 @@ from flax import linen as nn
 from jax.test_util import check_grads
 
 from attnjax.models.rnn_cells import GRU, LSTM, Elman, GRUResetBefore
+from tests import jitted
 from tests.models import recurrence_oracle
 
 B, S, D, W = 2, 4, 3, 5
@@ -18,6 +19,7 @@ UNITS = [LSTM(width=W), GRUResetBefore(width=W), GRU(width=W), Elman(width=W)]
 each_unit = pytest.mark.parametrize("cell", UNITS, ids=lambda cell: type(cell).__name__)
 
 
+@functools.partial(jax.jit, static_argnames="cell")
 def run(cell, parameters, x):
     """Step by step through x [B, S, D]: states [B, S, W], the last carry."""
     variables = {"params": parameters}
@@ -32,11 +34,12 @@ def run(cell, parameters, x):
 def first(cell, seed: int = 0, width: int = D):
     """The parameters it begins with."""
 
-    def both(cell, x):
-        return cell(cell.initial(1, x.dtype), cell.project(x))
+    key, x = jax.random.key(seed), np.ones((1, width), np.float32)
+    return jitted.init(cell, key, x, method=project_and_step)["params"]
 
-    start = jax.jit(functools.partial(cell.init, method=both))
-    return start(jax.random.key(seed), jnp.ones((1, width)))["params"]
+
+def project_and_step(cell, x):
+    return cell(cell.initial(1, x.dtype), cell.project(x))
 
 
 def drawn(cell, dtype=np.float64):
@@ -51,7 +54,7 @@ def drawn(cell, dtype=np.float64):
 @each_unit
 def test_equals_a_plain_loop(cell, float64):
     parameters, x = drawn(cell)
-    states, carry = jax.jit(functools.partial(run, cell))(parameters, x)
+    states, carry = jax.device_get(run(cell, parameters, x))
     for row in range(B):
         expected, last = recurrence_oracle.read(type(cell).__name__, parameters, x[row])
         np.testing.assert_allclose(states[row], expected, rtol=0, atol=1e-13)
@@ -81,9 +84,11 @@ def test_lstm_equals_flax(float64):
             "kernel": parameters["recurrent"][:, columns],
             "bias": parameters["bias"][columns],
         }
-    states, _ = jax.jit(functools.partial(run, cell))(parameters, x)
+    states, _ = run(cell, parameters, x)
     for flax in (nn.LSTMCell, nn.OptimizedLSTMCell):
-        expected = nn.RNN(flax(W, param_dtype=x.dtype)).apply({"params": {"cell": theirs}}, x)
+        expected = jitted.apply(
+            nn.RNN(flax(W, param_dtype=x.dtype)), {"params": {"cell": theirs}}, x
+        )
         np.testing.assert_allclose(states, expected, rtol=0, atol=1e-13)
 
 
@@ -99,8 +104,10 @@ def test_gru_equals_flax(float64):
         }
         theirs[f"h{gate}"] = {"kernel": parameters["recurrent"][:, columns]}
     theirs["hn"]["bias"] = parameters["candidate_bias"]
-    states, _ = jax.jit(functools.partial(run, cell))(parameters, x)
-    expected = nn.RNN(nn.GRUCell(W, param_dtype=x.dtype)).apply({"params": {"cell": theirs}}, x)
+    states, _ = run(cell, parameters, x)
+    expected = jitted.apply(
+        nn.RNN(nn.GRUCell(W, param_dtype=x.dtype)), {"params": {"cell": theirs}}, x
+    )
     np.testing.assert_allclose(states, expected, rtol=0, atol=1e-13)
 
 
@@ -114,8 +121,8 @@ def test_the_two_gated_units_differ_in_what_they_reset(reset_bias, alike, float6
     for block in (other["input"]["kernel"], other["recurrent"], other["bias"]):
         block[..., :W] *= -1
     other["candidate_bias"] = np.zeros(W)
-    before, _ = run(GRUResetBefore(width=W), parameters, x)
-    after, _ = run(GRU(width=W), other, x)
+    before, _ = jax.device_get(run(GRUResetBefore(width=W), parameters, x))
+    after, _ = jax.device_get(run(GRU(width=W), other, x))
     # The first state is 0, and so is what is reset of it.
     np.testing.assert_allclose(before[:, 0], after[:, 0], atol=1e-12)
     assert np.allclose(before, after, rtol=0, atol=1e-12) == alike
@@ -166,7 +173,7 @@ def test_a_step_makes_no_more_products_than_it_must(cell):
 def test_everything_has_the_dtype_of_the_input(cell, dtype):
     wide, x = drawn(cell, np.float32)
     narrow = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), wide)
-    states, carry = jax.jit(functools.partial(run, cell))(narrow, jnp.asarray(x, dtype))
+    states, carry = run(cell, narrow, jnp.asarray(x, dtype))
     assert {leaf.dtype.name for leaf in jax.tree.leaves((states, carry))} == {dtype}
     expected, _ = run(cell, wide, x)
     np.testing.assert_allclose(np.asarray(states, np.float32), expected, atol=0.1)
@@ -176,7 +183,7 @@ def test_everything_has_the_dtype_of_the_input(cell, dtype):
 def test_the_hidden_state_of_a_carry_is_what_a_step_returns(cell):
     parameters, x = drawn(cell, np.float32)
     states, carry = run(cell, parameters, x)
-    np.testing.assert_array_equal(carry[-1], states[:, -1])
+    np.testing.assert_array_equal(carry[-1], np.asarray(states)[:, -1])
     begin = cell.initial(7, jnp.float32)
     assert all(leaf.shape == (7, W) and not leaf.any() for leaf in begin)
     assert len(begin) == len(carry) == (2 if isinstance(cell, LSTM) else 1)

@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 
 from attnjax.models.rnn_cells import GRU, LSTM, Cell, Elman, GRUResetBefore
 from attnjax.models.rnn_encoder import Encoder, RNNLayer
+from tests import jitted
 from tests.models import recurrence_oracle
 
 B, S, D, W = 3, 5, 3, 4
@@ -39,7 +40,7 @@ def drawn(module: Encoder, dtype=np.float64):
 
 
 def apply(module: Encoder, parameters, x, present):
-    return module.apply({"params": parameters}, x, present, deterministic=True)
+    return jitted.apply(module, {"params": parameters}, x, present, deterministic=True)
 
 
 def expected(module: Encoder, parameters, x, present):
@@ -90,7 +91,7 @@ def test_equals_the_oracle_with_gradients(cell, float64):
 
 MODULE = encoder(LSTM())
 PARAMETERS, TEXTS = drawn(MODULE, np.float32)
-READ = jax.jit(functools.partial(apply, MODULE))
+READ = functools.partial(apply, MODULE)
 
 
 @given(st.lists(st.booleans(), min_size=B * S, max_size=B * S))
@@ -109,7 +110,7 @@ def test_padding_anywhere_is_as_if_it_were_not_there(present):
 def test_more_padding_changes_nothing_and_a_row_alone_is_the_row(direction):
     module = encoder(GRUResetBefore(), layers=2, direction=direction)
     parameters, x = drawn(module, np.float32)
-    read = jax.jit(functools.partial(apply, module))
+    read = functools.partial(apply, module)
     found = read(parameters, x, PRESENT)
     wider = np.pad(x, ((0, 0), (0, 2), (0, 0)), constant_values=9.0)
     padded = read(parameters, wider, np.pad(PRESENT, ((0, 0), (0, 2))))
@@ -131,8 +132,8 @@ def test_backward_is_forward_on_the_flipped_text():
     parameters, x = drawn(backward, np.float32)
     renamed = {name.replace("backward", "forward"): part for name, part in parameters.items()}
     forward = backward.clone(direction="forward")
-    one = jax.jit(functools.partial(apply, backward))(parameters, x, PRESENT)
-    other = jax.jit(functools.partial(apply, forward))(renamed, x[:, ::-1], PRESENT[:, ::-1])
+    one = apply(backward, parameters, x, PRESENT)
+    other = apply(forward, renamed, x[:, ::-1], PRESENT[:, ::-1])
     np.testing.assert_allclose(one.states, other.states[:, ::-1], atol=1e-6)
     chex.assert_trees_all_close(one.final, other.final, atol=1e-6)
     # The last carry is the state at the text's first word.
@@ -142,11 +143,11 @@ def test_backward_is_forward_on_the_flipped_text():
 def test_both_directions_are_each_direction_side_by_side():
     both = encoder(GRU())
     parameters, x = drawn(both, np.float32)
-    found = jax.jit(functools.partial(apply, both))(parameters, x, PRESENT)
+    found = apply(both, parameters, x, PRESENT)
     for place, direction in enumerate(("forward", "backward")):
         layer = RNNLayer(cell=GRU(), width=W, direction=direction)
         own = {"params": parameters[f"{direction}_0"]}
-        states, final = jax.jit(layer.apply)(own, x, PRESENT)
+        states, final = jitted.apply(layer, own, x, PRESENT)
         half = found.states[..., place * W : (place + 1) * W]
         np.testing.assert_allclose(half, states, atol=1e-6)
         chex.assert_trees_all_close(found.final[0][place], final, atol=1e-6)
@@ -186,13 +187,13 @@ class Passing(Cell):
 
 
 def test_dropout_falls_between_layers_only_with_a_key_of_its_own():
-    x, present = jnp.ones((8, 40, 16)), jnp.ones((8, 40), bool)
+    x, present = np.ones((8, 40, 16), np.float32), np.ones((8, 40), bool)
 
     def read(layers: int, dropout: float = 0.5, *, deterministic: bool = False) -> np.ndarray:
         module = encoder(Passing(), width=16, layers=layers, dropout=dropout, direction="forward")
         keys = {"dropout": jax.random.key(0)}
-        found = module.apply({}, x, present, deterministic=deterministic, rngs=keys)
-        return np.asarray(found.states)
+        found = jitted.apply(module, {}, x, present, deterministic=deterministic, rngs=keys)
+        return found.states
 
     for unchanged in (read(1), read(3, deterministic=True), read(3, 0.0)):
         np.testing.assert_array_equal(unchanged, x)
@@ -222,7 +223,8 @@ def test_seeds_side_by_side_are_the_seeds_one_by_one():
             {"params": params}, TEXTS, PRESENT, deterministic=False, rngs={"dropout": key}
         )
 
-    together = jax.jit(jax.vmap(read))(members, keys)
+    together = jax.device_get(jax.jit(jax.vmap(read))(members, keys))
+    members = jax.device_get(members)
     read = jax.jit(read)
     for seed, key in enumerate(keys):
         member, found = jax.tree.map(lambda leaf, s=seed: leaf[s], (members, together))
@@ -241,4 +243,4 @@ def test_an_encoder_outside_a_model_needs_a_dropout():
     words, here = jnp.ones((1, 2, D)), jnp.ones((1, 2), bool)
     alone = encoder(LSTM(), dropout=None)
     with pytest.raises(ValueError, match=r"Encoder.dropout is None, .* outside a model, give"):
-        alone.init(jax.random.key(0), words, here, deterministic=True)
+        jitted.init(alone, jax.random.key(0), words, here, deterministic=True)

@@ -1,7 +1,6 @@
 """A classifier whose encoder is self-attention: against the oracle, padding, order, its weights."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -14,13 +13,14 @@ from attnjax.models.classifier import Classifier
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.self_attention_encoder import SelfAttentionEncoder
 from attnjax.models.transformer_layers import EncoderLayer, PostNorm, PreNorm
+from tests import jitted
 from tests.attention.oracle import multi_head
 from tests.models import oracle
 
 WORDS, LABELS, D = 11, 4 + 3, 8
-SOURCE = jnp.asarray([[5, 6, 7, 4, END], [9, END, 0, 0, 0], [5, 4, END, 0, 0]])
+SOURCE = np.array([[5, 6, 7, 4, END], [9, END, 0, 0, 0], [5, 4, END, 0, 0]])
 LENGTHS = [5, 2, 3]
-GIVEN = jnp.full((3, 1), START)
+GIVEN = np.full((3, 1), START)
 
 
 def model(position=Sinusoidal(), residual=PostNorm(), attention=Attention(score=ScaledDot())):
@@ -51,8 +51,8 @@ def drawn(classifier):
 
 
 def logits_of(classifier, params, source=SOURCE):
-    given = jnp.full((len(source), 1), START)
-    return classifier.apply({"params": params}, source, given, deterministic=True)[:, 0]
+    given = np.full((len(source), 1), START)
+    return jitted.apply(classifier, {"params": params}, source, given, deterministic=True)[:, 0]
 
 
 @pytest.mark.parametrize(
@@ -84,14 +84,14 @@ def test_equals_the_oracle(position, residual, attention, float64):
             score = x[1:] @ x[0] / np.sqrt(D)
             weights = np.exp(score) / np.exp(score).sum()
             context = weights @ x[1:]
-            shown = classifier.alignment(params, SOURCE, GIVEN)[row, 0]
+            shown = jitted.call(classifier, "alignment", params, SOURCE, GIVEN)[row, 0]
             np.testing.assert_allclose(shown[:length], weights, rtol=0, atol=1e-12)
-            assert (np.asarray(shown[length:]) == 0).all()
+            assert (shown[length:] == 0).all()
         np.testing.assert_allclose(found[row], params["label"] @ context, rtol=0, atol=1e-11)
 
 
 def test_without_positions_order_carries_nothing():
-    mixed = SOURCE[:1, jnp.array([3, 0, 2, 1, 4])]
+    mixed = SOURCE[:1, [3, 0, 2, 1, 4]]
     for position, alike in ((NoPosition(), True), (Sinusoidal(), False)):
         classifier = model(position)
         params = drawn(classifier)
@@ -107,25 +107,32 @@ def test_neither_padding_nor_other_rows_change_a_row():
     classifier = model()
     params = drawn(classifier)
     before = logits_of(classifier, params)
-    wider = logits_of(classifier, params, jnp.pad(SOURCE, ((0, 1), (0, 3))))
+    wider = logits_of(classifier, params, np.pad(SOURCE, ((0, 1), (0, 3))))
     np.testing.assert_allclose(wider[:3], before, atol=1e-4)
     assert np.isfinite(wider).all()
 
     def total(params):
         return logits_of(classifier, params)[1].sum()
 
-    norms = np.abs(jax.grad(total)(params)["embedding"]).sum(-1)
+    norms = np.abs(jax.jit(jax.grad(total))(params)["embedding"]).sum(-1)
     assert (norms[[9, END]] > 0).all()
     assert (np.delete(norms, [9, END]) == 0).all()
 
 
 def test_every_attention_is_shown():
     classifier = model()
-    found = classifier.attentions(drawn(classifier), SOURCE, GIVEN)
-    names = [f"read.layers_{n}.self_attention" for n in range(2)] + ["attention"]
-    assert [one.name for one in found] == names
-    assert [one.weights.shape for one in found] == [(3, 2, 6, 6)] * 2 + [(3, 1, 1, 5)]
-    for one in found:
-        sums = (one.weights * one.mask).sum(-1)
-        np.testing.assert_allclose(sums, np.broadcast_to(one.mask.any(-1), sums.shape), atol=1e-5)
-    assert (np.asarray(found[-1].mask)[:, 0, 0] == (np.asarray(SOURCE) != PAD)).all()
+    names: list[str] = []
+
+    @jax.jit
+    def read(params):
+        found = classifier.attentions(params, SOURCE, GIVEN)
+        names.extend(one.name for one in found)
+        return [(one.weights, one.mask) for one in found]
+
+    found = jax.device_get(read(drawn(classifier)))
+    assert names == [f"read.layers_{n}.self_attention" for n in range(2)] + ["attention"]
+    assert [weights.shape for weights, _ in found] == [(3, 2, 6, 6)] * 2 + [(3, 1, 1, 5)]
+    for weights, mask in found:
+        sums = (weights * mask).sum(-1)
+        np.testing.assert_allclose(sums, np.broadcast_to(mask.any(-1), sums.shape), atol=1e-5)
+    assert (found[-1][1][:, 0, 0] == (SOURCE != PAD)).all()

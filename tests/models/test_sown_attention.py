@@ -1,7 +1,7 @@
 """A pass through a model sows one array of weights per attention; initializing sows nothing."""
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from attnjax.models import BahdanauDecoder, Classifier, LuongDecoder, Model, Seq2Seq
@@ -17,11 +17,11 @@ SIZES = {"source_vocabulary": VOCABULARY, "vocabulary": VOCABULARY}
         (small(layers=3), GIVEN, 9),
         (Seq2Seq(width=8, decoder=LuongDecoder(), **SIZES), GIVEN, 1),
         (Seq2Seq(width=8, decoder=BahdanauDecoder(), **SIZES), GIVEN, 1),
-        (Classifier(width=8, **SIZES), jnp.ones((2, 1), int), 1),
+        (Classifier(width=8, **SIZES), np.ones((2, 1), int), 1),
     ],
     ids=["transformer-1", "transformer-3", "luong", "bahdanau", "classifier"],
 )
-def test_one_array_of_weights_for_each_attention(model: Model, given: jax.Array, attentions: int):
+def test_one_array_of_weights_for_each_attention(model: Model, given: np.ndarray, attentions: int):
     def run() -> tuple[dict, dict]:
         variables = model.init(jax.random.key(0), SOURCE, given, deterministic=True)
         return variables, model.sown_attention(variables["params"], SOURCE, given)

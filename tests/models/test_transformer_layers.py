@@ -10,6 +10,7 @@ from attnjax.config.vary import vary
 from attnjax.models.feed_forward import ConvolutionFeedForward, GatedFeedForward
 from attnjax.models.transformer_layers import PostNorm, PreNorm
 from attnjax.nn.norm import BatchNorm, LayerNorm, NoNorm, RMSNorm
+from tests import jitted
 from tests.models.small import GIVEN, SOURCE, WIDTH, initial, small
 from tests.models.stepwise import stepped_and_parallel
 
@@ -50,11 +51,11 @@ def test_a_batch_norm_counts_words_alone_and_steps_by_its_running_moments(residu
             present = (given != 0) & (source != 0).any(1, keepdims=True)
             return jnp.where(present[..., None], jnp.sin(logits), 0).sum()
 
-        return jax.value_and_grad(loss)(parameters)
+        return jax.jit(jax.value_and_grad(loss))(parameters)
 
     # more padding, and a filler row, which has START and nothing else
-    source = jnp.pad(SOURCE, ((0, 1), (0, 2)))
-    given = jnp.pad(GIVEN, ((0, 1), (0, 1))).at[2, 0].set(1)
+    source, given = np.pad(SOURCE, ((0, 1), (0, 2))), np.pad(GIVEN, ((0, 1), (0, 1)))
+    given[2, 0] = 1
     for found, expected in zip(
         jax.tree.leaves(train(source, given)), jax.tree.leaves(train(SOURCE, GIVEN)), strict=True
     ):
@@ -76,7 +77,8 @@ def test_a_decoder_without_a_source_is_one_whose_attention_to_it_adds_nothing(fl
     }
     assert silent.keys() > own.keys()
     logits = [
-        model.apply(
+        jitted.apply(
+            model,
             {"params": traverse_util.unflatten_dict(params, sep=".")},
             SOURCE,
             GIVEN,

@@ -11,6 +11,7 @@ import pytest
 from attnjax.nn.initializers import UniformInit, draw_parameters
 from attnjax.nn.norm import BatchNorm, batch_moments
 from attnjax.nn.parameter_kinds import keep_untrained, trained_only
+from tests import jitted
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(1.0, 2.0, (3, 4, 5))
@@ -25,9 +26,7 @@ NORM = BatchNorm(momentum=0.8, epsilon=0.1)
 
 
 def apply(x: Any, counted: Any, parameters: Any = PARAMETERS) -> jax.Array:
-    result = NORM.apply({"params": parameters}, x, counted)
-    assert isinstance(result, jax.Array)
-    return result
+    return jitted.apply(NORM, {"params": parameters}, x, counted)
 
 
 def moments(x: np.ndarray, counted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -45,17 +44,22 @@ def oracle(x: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
 
 def test_training_takes_the_moments_of_what_is_counted_with_gradient(float64):
     direction, way = RANDOM.normal(size=X.shape), RANDOM.normal(size=X.shape)
-    found, back = jax.vjp(lambda x: apply(x, jnp.asarray(COUNTED)), jnp.asarray(X))
+
+    @jax.jit
+    def read(x, direction):
+        found, back = jax.vjp(lambda x: apply(x, COUNTED), x)
+        return found, *back(direction)
+
+    found, gradient = read(X, direction)
     np.testing.assert_allclose(found, oracle(X, *moments(X, COUNTED)), rtol=0, atol=1e-12)
     moved = X + 1e-30j * way
     slope = (oracle(moved, *moments(moved, COUNTED)) * direction).sum().imag / 1e-30
-    (gradient,) = back(jnp.asarray(direction))
-    assert (gradient * way).sum() == pytest.approx(slope, rel=1e-10)
+    assert (np.asarray(gradient) * way).sum() == pytest.approx(slope, rel=1e-10)
 
 
 def test_padding_changes_nothing(float64):
     huge = np.where(COUNTED[..., None], X, 1e6)
-    one, other = (apply(jnp.asarray(x), jnp.asarray(COUNTED)) for x in (X, huge))
+    one, other = (np.asarray(apply(x, COUNTED)) for x in (X, huge))
     np.testing.assert_array_equal(one[COUNTED], other[COUNTED])
 
 
@@ -63,10 +67,10 @@ def test_padding_changes_nothing(float64):
 def test_an_offset_costs_no_accuracy(offset):
     """E[x^2] - E[x]^2 would be wrong by a fifth at 1,000, and 0 at 10,000."""
     x = np.float32(offset + np.random.default_rng(0).normal(size=(64, 5)))
-    rows, counted = jnp.asarray(x), np.arange(64) < 60
-    found = batch_moments(rows, jnp.asarray(counted))
-    on_devices = jax.vmap(batch_moments, out_axes=None, axis_name="data")
-    divided = on_devices(rows.reshape(4, 16, 5), jnp.asarray(counted.reshape(4, 16)))
+    counted = np.arange(64) < 60
+    found = jax.jit(batch_moments)(x, counted)
+    on_devices = jax.jit(jax.vmap(batch_moments, out_axes=None, axis_name="data"))
+    divided = on_devices(x.reshape(4, 16, 5), counted.reshape(4, 16))
     mean, variance = moments(np.float64(x), counted)
     for moment in (found, divided):
         np.testing.assert_allclose(moment.mean, mean, rtol=2e-7)
@@ -75,11 +79,9 @@ def test_an_offset_costs_no_accuracy(offset):
 
 def test_evaluation_takes_the_running_moments_row_by_row(float64):
     mean, variance = PARAMETERS["running_mean"], PARAMETERS["running_variance"]
-    np.testing.assert_allclose(
-        apply(jnp.asarray(X), None), oracle(X, mean, variance), rtol=0, atol=1e-12
-    )
+    np.testing.assert_allclose(apply(X, None), oracle(X, mean, variance), rtol=0, atol=1e-12)
     # one word of a search, or a whole batch of them
-    np.testing.assert_array_equal(apply(jnp.asarray(X[0, 0]), None), apply(X, None)[0, 0])
+    np.testing.assert_array_equal(apply(X[0, 0], None), np.asarray(apply(X, None))[0, 0])
 
 
 @pytest.mark.parametrize("optimizer", [optax.adam(0.1), optax.adamw(0.1, weight_decay=0.5)])
@@ -87,47 +89,48 @@ def test_an_update_moves_the_running_moments_to_the_batchs(optimizer, float64):
     """Ioffe and Szegedy 2015, section 3.1; no optimizer has a part in it."""
 
     def loss(parameters: Any) -> jax.Array:
-        return (apply(jnp.asarray(X), jnp.asarray(COUNTED), parameters) ** 3).sum()
+        return (apply(X, COUNTED, parameters) ** 3).sum()
 
-    params = jax.tree.map(jnp.asarray, PARAMETERS)
-    sums = jax.grad(loss)(params)
-    gradients = trained_only(sums)
-    updates, _ = optimizer.update(gradients, optimizer.init(params), params)
-    after = keep_untrained(optax.apply_updates(params, updates), params, sums)
+    @jax.jit
+    def update(params: Any) -> Any:
+        sums = jax.grad(loss)(params)
+        gradients = trained_only(sums)
+        updates, _ = optimizer.update(gradients, optimizer.init(params), params)
+        after = keep_untrained(optax.apply_updates(params, updates), params, sums)
+        return sums, gradients, after
+
+    sums, gradients, after = jax.device_get(update(PARAMETERS))
     for name, batch in zip(("mean", "variance"), moments(X, COUNTED), strict=True):
         assert not gradients[f"running_{name}"].any()
         expected = 0.8 * PARAMETERS[f"running_{name}"] + 0.2 * batch
         np.testing.assert_allclose(after[f"running_{name}"], expected, rtol=0, atol=1e-12)
     for name in ("scale", "bias"):
         np.testing.assert_array_equal(gradients[name], sums[name])
-        assert (after[name] != params[name]).all()
+        assert (after[name] != PARAMETERS[name]).all()
 
 
 def test_a_batch_of_padding_alone_is_harmless():
-    found, slopes = jax.value_and_grad(
-        lambda x: apply(
-            x, jnp.zeros(X.shape[:2], bool), jax.tree.map(jnp.float32, PARAMETERS)
-        ).sum()
-    )(jnp.asarray(X, jnp.float32))
-    assert jnp.isfinite(found)
-    assert jnp.isfinite(slopes).all()
+    nothing, parameters = np.zeros(X.shape[:2], bool), jax.tree.map(np.float32, PARAMETERS)
+    read = jax.jit(jax.value_and_grad(lambda x: apply(x, nothing, parameters).sum()))
+    assert all(np.isfinite(found).all() for found in read(np.float32(X)))
 
 
 def test_half_precision_computes_the_moments_in_float32():
     x = jnp.asarray(300 + np.tile([-2.0, 2.0], 32)[:, None], jnp.bfloat16)
-    parameters = NORM.init(jax.random.key(0), x)["params"]
+    parameters = jitted.init(NORM, jax.random.key(0), x)["params"]
     half = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), parameters)
-    found = BatchNorm().apply({"params": half}, x, jnp.ones(64, bool))
+    found = jitted.apply(BatchNorm(), {"params": half}, x, np.ones(64, bool))
     assert isinstance(found, jax.Array)
     assert found.dtype == jnp.bfloat16
     np.testing.assert_allclose(
-        np.asarray(found[:, 0], np.float32), np.tile([-1.0, 1.0], 32), atol=1e-2
+        np.asarray(found, np.float32)[:, 0], np.tile([-1.0, 1.0], 32), atol=1e-2
     )
 
 
 def test_a_models_initializer_leaves_the_running_moments():
-    first = NORM.init(jax.random.key(0), jnp.asarray(X, jnp.float32))["params"]
+    first = jitted.init(NORM, jax.random.key(0), np.float32(X))["params"]
     drawn = draw_parameters(UniformInit(scale=0.1), jax.random.key(1), {"norm": first})["norm"]
+    drawn = jax.device_get(drawn)
     assert (drawn["running_mean"] == 0).all()
     assert (drawn["running_variance"] == 1).all()
     assert (abs(drawn["scale"]) <= 0.1).all()

@@ -7,9 +7,10 @@ import pytest
 from flax import linen as nn
 
 from attnjax.nn.dropout import Dropout, dropout
+from tests import jitted
 
 KEY = jax.random.key(3)
-ONES = jnp.ones((8, 5, 7))
+ONES = np.ones((8, 5, 7), np.float32)
 
 
 def kept(x, key=KEY, rate: float = 0.5) -> np.ndarray:
@@ -38,7 +39,7 @@ def test_devices_draw_what_one_device_draws(devices):
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
 def test_the_share_dropped_is_the_rate_and_the_mean_stays(rate):
-    x = jnp.full((64, 40, 40), 2.0)
+    x = np.full((64, 40, 40), 2.0, np.float32)
     found = np.asarray(jax.jit(dropout, static_argnums=2)(x, KEY, rate))
     assert set(np.unique(found)) == {0.0, np.float32(2 / (1 - rate))}
     # Five standard deviations of a binomial share: over everything, each example, each place.
@@ -50,7 +51,10 @@ def test_the_share_dropped_is_the_rate_and_the_mean_stays(rate):
 
 def test_examples_places_and_keys_are_independent():
     n = 4096
-    bits = np.stack([kept(jnp.ones((24, n)), jax.random.key(k)) for k in range(4)]) * 2.0 - 1
+    bits = (
+        np.stack([kept(np.ones((24, n), np.float32), jax.random.key(k)) for k in range(4)]) * 2.0
+        - 1
+    )
     bound = 6 / np.sqrt(n)  # six standard deviations of a correlation of n fair coins
     lines = bits.reshape(-1, n)
     correlation = lines @ lines.T / n - np.eye(len(lines))
@@ -80,7 +84,7 @@ class Two(nn.Module):
 
 
 def test_every_place_in_a_model_has_bits_of_its_own():
-    first, second = Two(0.5).apply({}, ONES, deterministic=False, rngs={"dropout": KEY})
+    first, second = jitted.apply(Two(0.5), {}, ONES, deterministic=False, rngs={"dropout": KEY})
     assert 0.3 < (np.asarray(first) != np.asarray(second)).mean() < 0.7
 
 

@@ -17,6 +17,7 @@ from attnjax.nn.lift import (
     vmap_beams,
     vmap_heads,
 )
+from tests import jitted
 
 B, S, D = 3, 5, 3
 X = np.random.default_rng(0).normal(size=(B, S, D)).astype(np.float32)
@@ -79,7 +80,7 @@ class Lifted(nn.Module):
 @pytest.mark.parametrize("over, parameters", [("heads", (S,)), ("beams", ())])
 def test_heads_have_their_own_parameters_and_draws_and_beams_share_them(over, parameters):
     keys = {"params": jax.random.key(0), "sample": jax.random.key(1)}
-    found, variables = Lifted(Shown(), over).init_with_output(keys, jnp.asarray(X))
+    found, variables = jitted.init_with_output(Lifted(Shown(), over), keys, jnp.asarray(X))
     bias = variables["params"]["shown"]["bias"]
     assert bias.shape == parameters
     (seen,) = variables["objective"]["shown"]["seen"]
@@ -120,7 +121,7 @@ def test_time_keeps_every_collection_and_draws_anew_at_every_step(direction):
     x = jnp.asarray(X)
     keys = {name: jax.random.key(0) for name in ("params", *STREAMS)}
     module = OverTime(Step(), direction)
-    (last, (noise, coin)), variables = module.init_with_output(keys, x)
+    (last, (noise, coin)), variables = jitted.init_with_output(module, keys, x)
     weight = variables["params"]["step"]["weight"]
     assert weight.shape == (D,)
     # At its own place: the sum of the words up to there, from the end that it began at.
@@ -149,7 +150,7 @@ def test_what_is_sown_is_read_by_its_name():
         def __call__(self, x):
             return Sower(name="second")(Sower(name="first")(x) + 1)
 
-    _, seen = Both().apply({}, jnp.ones(()), mutable=["kept"])
+    _, seen = jitted.apply(Both(), {}, jnp.ones(()), mutable=["kept"])
     assert [float(value) for value in sown(seen, "kept", "double")] == [2, 4]
     assert sown(seen, "kept", "none") == sown(seen, "others", "double") == []
 

@@ -1,5 +1,7 @@
 """The norms against their equations in NumPy, and their invariances."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 from flax import linen as nn
 
 from attnjax.nn.norm import LayerNorm, NoNorm, Norm, RMSNorm
+from tests import jitted
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(1.0, 2.0, (3, 4, 5))
@@ -27,49 +30,52 @@ def oracle(norm: Norm, x: np.ndarray) -> np.ndarray:
     return x
 
 
-def apply(norm: Norm, x: jax.Array) -> jax.Array:
-    result = norm.apply({"params": PARAMETERS[type(norm)]}, x)
-    assert isinstance(result, jax.Array)
-    return result
+def apply(norm: Norm, x: Any) -> np.ndarray:
+    return np.asarray(jitted.apply(norm, {"params": PARAMETERS[type(norm)]}, x))
 
 
 @pytest.mark.parametrize("norm", NORMS, ids=lambda norm: type(norm).__name__)
 def test_equals_its_equation_with_gradient(norm, float64):
     direction = RANDOM.normal(size=X.shape)
-    found, back = jax.vjp(lambda x: apply(norm, x), jnp.asarray(X))
+
+    @jax.jit
+    def read(x, direction):
+        found, back = jax.vjp(lambda x: norm.apply({"params": PARAMETERS[type(norm)]}, x), x)
+        return found, *back(direction)
+
+    found, gradient = read(X, direction)
     np.testing.assert_allclose(found, oracle(norm, X), rtol=0, atol=1e-12)
     way = RANDOM.normal(size=X.shape)
     slope = (oracle(norm, X + 1e-30j * way) * direction).sum().imag / 1e-30
-    (gradient,) = back(jnp.asarray(direction))
-    assert (gradient * way).sum() == pytest.approx(slope, rel=1e-10)
+    assert (np.asarray(gradient) * way).sum() == pytest.approx(slope, rel=1e-10)
 
 
 @pytest.mark.parametrize("norm", NORMS, ids=lambda norm: type(norm).__name__)
 def test_the_first_parameters_leave_the_normalized_vector_as_it_is(norm):
     shapes = jax.tree.map(np.shape, PARAMETERS[type(norm)])
-    first = norm.init(jax.random.key(0), jnp.asarray(X, jnp.float32)).get("params", {})
+    first = jitted.init(norm, jax.random.key(0), np.float32(X)).get("params", {})
     assert jax.tree.map(jnp.shape, first) == shapes
-    assert all((first[name] == (name == "scale")).all() for name in first)
+    assert all((np.asarray(first[name]) == (name == "scale")).all() for name in first)
 
 
 def test_what_each_norm_does_not_see(float64):
     """Layer norm sees neither shift nor scale of a vector, RMS norm no scale."""
-    x = jnp.asarray(X)
-    layer, rms = LayerNorm(epsilon=1e-30), RMSNorm(epsilon=1e-30)
+    x, layer, rms = X, LayerNorm(epsilon=1e-30), RMSNorm(epsilon=1e-30)
     np.testing.assert_allclose(apply(layer, 3 * x + 7), apply(layer, x), atol=1e-10)
     np.testing.assert_allclose(apply(rms, 3 * x), apply(rms, x), atol=1e-12)
     assert abs(apply(rms, x + 7) - apply(rms, x)).max() > 0.1
     # and on centered vectors they are one
     centered = x - x.mean(-1, keepdims=True)
-    expected = np.asarray(apply(rms, centered)) + BIAS
+    expected = apply(rms, centered) + BIAS
     np.testing.assert_allclose(apply(layer, centered), expected, atol=1e-12)
 
 
 def test_half_precision_computes_the_moments_in_float32():
     # in bfloat16 itself the mean of 300 would be off by 1, more than the deviation
     x = jnp.asarray(300 + np.tile([-2.0, 2.0], 32), jnp.bfloat16)
-    half = {"params": {"scale": jnp.ones(64, jnp.bfloat16), "bias": jnp.zeros(64, jnp.bfloat16)}}
-    found = LayerNorm().apply(half, x)
+    ones, zeros = (jnp.asarray(np.full(64, number), jnp.bfloat16) for number in (1, 0))
+    half = {"params": {"scale": ones, "bias": zeros}}
+    found = jitted.apply(LayerNorm(), half, x)
     assert isinstance(found, jax.Array)
     assert found.dtype == jnp.bfloat16
     np.testing.assert_allclose(np.asarray(found, np.float32), np.tile([-1.0, 1.0], 32), atol=1e-2)
@@ -79,7 +85,7 @@ def test_half_precision_computes_the_moments_in_float32():
 def test_an_offset_of_all_features_costs_no_accuracy(offset):
     """E[x^2] - E[x]^2 would be wrong by a fifth at 1,000, and 0 at 10,000."""
     x = np.float32(offset + np.random.default_rng(0).normal(size=(8, 64)))
-    found = LayerNorm().apply({"params": {"scale": jnp.ones(64), "bias": jnp.zeros(64)}}, x)
+    found = jitted.apply(LayerNorm(), {"params": {"scale": np.ones(64), "bias": np.zeros(64)}}, x)
     centered = np.float64(x) - np.float64(x).mean(-1, keepdims=True)
     expected = centered / centered.std(-1, keepdims=True)
     # what is left is the rounding of the mean, half a unit of the offset's last place
@@ -87,8 +93,8 @@ def test_an_offset_of_all_features_costs_no_accuracy(offset):
 
 
 def test_layer_norm_is_flaxs_in_parameters_and_program():
-    x, flaxs = jnp.asarray(X, jnp.float32), nn.LayerNorm(use_fast_variance=False)
-    variables = flaxs.init(jax.random.key(0), x)
+    x, flaxs = np.float32(X), nn.LayerNorm(use_fast_variance=False)
+    variables = jitted.init(flaxs, jax.random.key(0), x)
     programs = {
         jax.jit(module.apply).lower(variables, x).as_text() for module in (LayerNorm(), flaxs)
     }

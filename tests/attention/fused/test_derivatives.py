@@ -12,6 +12,7 @@ from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.mask import Causal, Padding
 from attnjax.attention.position import Positions
+from tests import jitted
 from tests.attention.fused.test_blockwise import (
     TILE,
     B,
@@ -28,8 +29,8 @@ from tests.attention.fused.test_blockwise import (
 def test_every_derivative_is_that_of_the_dense_path(lifted, float64):
     """Forward mode, and derivatives of gradients, with a bias and rows that see nothing."""
     arrays, direction = inputs(5, 6)
-    own = jnp.asarray(np.random.default_rng(2).random((B, H))), arrays[0][..., 0, :]
-    mask = Causal() & Padding(jnp.arange(6)[None, None] > 1)
+    own = np.random.default_rng(2).random((B, H)), arrays[0][..., 0, :]
+    mask = Causal() & Padding(np.arange(6)[None, None] > 1)
     at, of = positions(5, 6)
 
     def by_tiles(query, key, value, *own):
@@ -74,16 +75,16 @@ def test_every_derivative_is_that_of_the_dense_path(lifted, float64):
 
     given = (*arrays, *own)
     if lifted:
-        given = jax.tree.map(lambda x: jnp.stack([x, x / 2]), given)
+        given = jax.tree.map(lambda x: np.stack([x, x / 2]), given)
     found, expected = derivatives(given)
     chex.assert_trees_all_close(found, expected, rtol=1e-10, atol=1e-10)
 
 
 def test_a_long_text_has_the_derivatives_of_a_short_one():
     """From 256 words on the layer is blockwise by itself."""
-    x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 256, 2)), jnp.float32)
+    x = np.float32(np.random.default_rng(0).normal(size=(1, 256, 2)))
     layer = MultiHead(heads=1)
-    variables = layer.init(jax.random.key(1), x, deterministic=True)
+    variables = jitted.init(layer, jax.random.key(1), x, deterministic=True)
 
     def total(x, **options):
         found = layer.apply(variables, x, mask=Causal(), deterministic=True, **options)
@@ -95,6 +96,6 @@ def test_a_long_text_has_the_derivatives_of_a_short_one():
         runs = total, lambda x: total(x, mutable=["attention"])
         return [jax.jvp(jax.grad(run), (x,), (x,)) for run in runs]
 
-    found, expected = both(x)
+    found, expected = jax.device_get(both(x))
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5 * abs(theirs).max())

@@ -27,13 +27,14 @@ def expected(query, key, value, allowed):
 @pytest.mark.parametrize("heads", [N, 1])
 def test_heads_behind_words_are_those_of_jax(heads, float64):
     key, value = KEY[:, :, :heads], VALUE[:, :, :heads]
-    found = fused(QUERY, key, value, jnp.asarray(ALLOWED), layout="BTNH")
+    attend = jax.jit(fused, static_argnames="layout")
+    found = np.asarray(attend(QUERY, key, value, ALLOWED, layout="BTNH"))
     np.testing.assert_allclose(found, expected(QUERY, key, value, ALLOWED), rtol=0, atol=1e-12)
     narrow = value[..., :H]  # as wide as keys; the weights are float32
-    jaxs = jax.nn.dot_product_attention(QUERY, key, narrow, mask=jnp.asarray(ALLOWED))
+    jaxs = jax.jit(jax.nn.dot_product_attention)(QUERY, key, narrow, mask=ALLOWED)
     np.testing.assert_allclose(found[..., :H], jaxs, rtol=0, atol=1e-6)
-    first = (jnp.swapaxes(x, 1, 2) for x in (QUERY, key, value))
-    np.testing.assert_array_equal(fused(*first, jnp.asarray(ALLOWED)).swapaxes(1, 2), found)
+    first = (np.swapaxes(x, 1, 2) for x in (QUERY, key, value))
+    np.testing.assert_array_equal(np.swapaxes(attend(*first, ALLOWED), 1, 2), found)
 
 
 PRESENT = Padding(jnp.ones((B, 1, T), bool)) & Causal()
