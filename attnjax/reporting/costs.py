@@ -7,7 +7,7 @@ from pathlib import Path
 from attnjax.reporting.evidence import count
 from attnjax.reporting.number import MISSING, number
 from attnjax.reporting.runs import curve
-from attnjax.reporting.summary import Row
+from attnjax.results.summary import Row
 
 
 def costs(row: Row, runs: Sequence[Path]) -> dict[str, str]:

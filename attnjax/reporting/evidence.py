@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.statistics import LEAST_P, seeds_interval
+from attnjax.experiment.tuning import in_words
 from attnjax.reporting.number import MISSING, estimate, interval, number
-from attnjax.reporting.summary import (
+from attnjax.results.summary import (
     Change,
     ClaimRow,
     PublishedRow,
@@ -59,7 +60,7 @@ def best(summary: Summary, key: MetricKey) -> set[str]:
 
 
 def verdict(claim: ClaimRow) -> str:
-    """The verdict with its mark; whether the claim is exploratory, or younger than the runs."""
+    """Return the verdict with its mark; whether the claim is exploratory, or younger than runs."""
     return f"{MARKS[claim.verdict]} {verdict_words(claim)}"
 
 
@@ -69,6 +70,11 @@ def verdict_words(claim: ClaimRow) -> str:
     words += ["exploratory"] if claim.exploratory else []
     words += ["added after the runs"] if claim.added else []
     return ", ".join(words)
+
+
+def machine(claim: ClaimRow) -> str:
+    """Return the kind of machine that the verdict is of, if several have one: ", on h100-1"."""
+    return f", on {claim.machine}" if claim.machine else ""
 
 
 def quantity(claim: ClaimRow) -> str:
@@ -172,9 +178,7 @@ def changed(change: Change, rows: tuple[Row, ...]) -> str:
 def tuned(tunings: Sequence[TuningRow]) -> str:
     """The tuned fields, and how their values were chosen."""
     fields = dict.fromkeys(field for tuning in tunings for field in tuning.fields)
-    seeds = dict.fromkeys(
-        str(seed) for tuning in tunings for seed in tuning.seeds or (tuning.seed,)
-    )
+    seeds = dict.fromkeys(str(seed) for tuning in tunings for seed in tuning.seeds)
     mean = "the lowest validation loss, " + ("seed" if len(seeds) == 1 else "mean of seeds")
     return f"{', '.join(fields)}: tuned by {mean} {', '.join(seeds)}"
 
@@ -208,5 +212,5 @@ def chosen(tuning: TuningRow) -> str:
 
 
 def values(point: Sequence[float]) -> str:
-    """A value for each tuned field, in their order."""
-    return " and ".join(f"{value:.12g}" for value in point)
+    """Return a value for each tuned field, in their order."""
+    return in_words(point)

@@ -19,7 +19,7 @@ from attnjax.evaluation.measures.base import Picture
 from attnjax.reporting import drawing, evidence
 from attnjax.reporting.runs import CurvePoint, visible
 from attnjax.reporting.series import Panel, finite
-from attnjax.reporting.summary import ClaimRow
+from attnjax.results.summary import ClaimRow
 
 _FIGURES = Path(__file__).parent / "figures"
 

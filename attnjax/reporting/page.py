@@ -25,8 +25,8 @@ from attnjax.reporting.costs import costs
 from attnjax.reporting.number import measured, number
 from attnjax.reporting.runs import attention, folders, head_picture, losses
 from attnjax.reporting.series import Panel, by_length, mechanism
-from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import COSTS
+from attnjax.results.summary import Summary
 
 FILE = "report.html"
 SCRIPTS = ("report.js", "attention.js", "curves.js", "answers.js")
@@ -42,7 +42,7 @@ def write(folder: Path, summary: Summary, sentences: int | None = None) -> Path:
 
     For `sentences` see `embedded.attentions`.
     """
-    runs = {row.variant: folders(folder, row) for row in summary.rows}
+    runs = {row.variant: folders(row) for row in summary.rows}
     data, runtime = _embedded(folder, runs, sentences)
     content = render(
         "report.html.jinja",

@@ -21,7 +21,7 @@ from attnjax.evaluation.attention_record import LayerWeights, SentenceAttention
 from attnjax.evaluation.measures.base import Picture
 from attnjax.files import plain_file
 from attnjax.models.sown_attention import HEAD
-from attnjax.reporting.summary import Row
+from attnjax.results.summary import Row
 from attnjax.training.log.metrics_log import read
 
 _POINTS = 150
@@ -41,9 +41,9 @@ class CurvePoint(NamedTuple):
     high: float
 
 
-def folders(folder: Path, row: Row) -> list[Path]:
-    """The run folders of a variant that still exist, in the order of its seeds."""
-    return [folder / name for name in row.runs if (folder / name).is_dir()]
+def folders(row: Row) -> list[Path]:
+    """Return the run folders of a variant that still exist, in the order of its seeds."""
+    return [run for run in row.runs if run.is_dir()]
 
 
 def losses(runs: Sequence[Path], split: Literal["train", "valid"]) -> list[CurvePoint]:

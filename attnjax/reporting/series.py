@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attnjax.evaluation.measurement import MetricKey
-from attnjax.reporting.summary import Column, SlopeLine, Summary
+from attnjax.results.summary import Column, SlopeLine, Summary
 
 COLORS = ("var(--accent)", "var(--second)", "var(--third)")
 """More colors cannot be told apart in light mode, in dark mode and in print."""

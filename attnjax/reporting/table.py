@@ -13,7 +13,7 @@ from attnjax.console import PlainConsole
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.reporting import evidence as say
 from attnjax.reporting.number import measured, number
-from attnjax.reporting.summary import ClaimRow, Row, Summary
+from attnjax.results.summary import ClaimRow, Row, Summary
 
 COSTS = ("n", "parameters", "seconds")
 SPREAD = "±: the standard deviation over seeds"
@@ -86,7 +86,9 @@ def _claims(claims: Iterable[ClaimRow]) -> Table:
     drawn = _table(("verdict", "claim"), ())
     for claim in claims:
         lines = [claim.text, say.evidence(claim), say.seeds(claim), say.origin(claim)]
-        verdict = Text(say.verdict(claim), style=_STYLES.get(claim.verdict, "bold"))
+        verdict = Text(
+            say.verdict(claim) + say.machine(claim), style=_STYLES.get(claim.verdict, "bold")
+        )
         drawn.add_row(verdict, Text("\n".join(lines)))
     return drawn
 

@@ -17,9 +17,9 @@ from attnjax.console import print_line
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
-from attnjax.experiment.tuning import Grid, Losses, Point, points, tied
+from attnjax.experiment.tuning import Grid, Losses, Point, longer, points, tied
 from attnjax.reporting import evidence
-from attnjax.results.tuning import longer_grid, point_folders, seed_losses, tuning_row
+from attnjax.results.tuning import point_folders, seed_losses, tuning_row
 from attnjax.runs.lease import Taken, leased
 from attnjax.runs.manifest import Manifest, manifest
 from attnjax.runs.result import RunResult
@@ -57,7 +57,7 @@ class Tuner:
     @property
     def longer(self) -> Grid:
         """The grid, longer by a value once the best of its points is known to lie at its edge."""
-        grid = longer_grid(self.folder, self.plan.grid, self._losses(self.plan.grid))
+        grid = longer(self.plan.grid, self._losses(self.plan.grid))
         try:
             for point in points(grid):
                 vary(self.experiment, point)

@@ -12,14 +12,13 @@ from rich.console import Console
 
 from attnjax.cli.main import main
 from attnjax.config.override import split
-from attnjax.config.serialize import from_json
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import load
 from attnjax.experiment.tuning import point_name
-from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import plain
-from attnjax.results import tuning
+from attnjax.results.folder import reload, summarize
+from attnjax.results.summary import Summary
 from attnjax.sweeps import train_group
 from attnjax.sweeps.checks import check_corpus
 from attnjax.sweeps.finish import validation_score
@@ -96,7 +95,7 @@ def content(path: Path) -> dict:
 
 
 def summary_of(runs: Path) -> Summary:
-    return from_json(content(runs / "tuned" / "summary.json"))
+    return summarize(runs / "tuned", reload(runs / "tuned"))
 
 
 def losses(runs: Path, variant: str = "scaled") -> list[tuple[float, ...]]:
@@ -341,32 +340,13 @@ def test_points_that_differ_in_more_than_the_schedule_are_trained_apart(path, tm
     rates = tuner.longer[RATE]
     assert tuner.longer["model.dropout"] == (0.0, 0.3), "0 has no ratio to the next"
     assert len(rates) == 3
-    found = tuning.losses(tuner.folder, tuner.longer, tuner.seeds)
+    found = tuner._losses(tuner.longer)
     best = min(range(6), key=lambda index: sum(found[index]))
     assert (tuned.optimizer.schedule.value, tuned.model.dropout) == (
         rates[best // 2],
         (0.0, 0.3)[best % 2],
     )
     assert tuner.tuned() == tuned
-
-
-@pytest.mark.long
-def test_a_tuning_with_one_seed_of_an_earlier_version_is_read_and_kept(
-    path, runs, tmp_path, capsys
-):
-    folder = shutil.copytree(runs, tmp_path / "runs")
-    shutil.rmtree(point(folder, 1e3).parent)
-    for rate in RATES:
-        of_point = point(folder, rate).parent
-        for file in point(folder, rate).iterdir():
-            shutil.move(file, of_point / file.name)
-        shutil.rmtree(point(folder, rate))
-        shutil.rmtree(point(folder, rate, seed=SEED + 1))
-    assert run(path, folder, "--variant", "scaled") == 0
-    assert "1 of 1 runs are there already" in capsys.readouterr().err
-    first = summary_of(folder).tunings[0]
-    assert (first.seeds, first.edges) == ((SEED,), [RATE])
-    assert [tried.losses for tried in first.points] == [row[:1] for row in losses(runs)[:2]]
 
 
 def test_show_says_what_is_tuned(path, capsys):

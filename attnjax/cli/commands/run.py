@@ -104,7 +104,7 @@ def run(
 
 def _trained(plan: "Sweep", looks: Sequence[int | None]) -> dict[str, str]:
     """Run so many seeds, and those of the next look while a claim is undecided; what failed."""
-    from attnjax.results.summary import summarize
+    from attnjax.results.folder import summarize
     from attnjax.sweeps.run_ablation import sweep
 
     failed: dict[str, str] = {}
