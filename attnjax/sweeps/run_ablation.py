@@ -21,6 +21,7 @@ from attnjax.data.corpus import Corpus, Task
 from attnjax.data.loaded import Corpora
 from attnjax.errors import UserError
 from attnjax.experiment.tuning import describe, points
+from attnjax.reporting.live import LiveReport
 from attnjax.runs.failures import SweepFailures
 from attnjax.runs.initial_parameters import check_initial_parameters
 from attnjax.runs.lease import Taken
@@ -63,7 +64,7 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
             f"tunes {count} x {len(points(plan.grid))} values x {len(seeds)} seeds first: "
             f"{describe(plan.grid)}; chosen by the mean validation loss",
         )
-    only = len(waiting) == 1
+    only, live = len(waiting) == 1, LiveReport(folder=plan.folder, loaded=plan.loaded)
     work = [
         VariantWork(
             tuner=tuner,
@@ -71,6 +72,7 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
             only=only,
             corpora=corpora,
             failed=failed,
+            live=live,
             console=console,
         )
         for place, tuner in enumerate(waiting, start=1)

@@ -11,6 +11,7 @@ from attnjax.data.corpus import Corpus
 from attnjax.data.loaded import Corpora
 from attnjax.errors import Diverged, Interrupted, MachineError, exhausted
 from attnjax.experiment import Experiment
+from attnjax.reporting.live import LiveReport
 from attnjax.runs import failures
 from attnjax.runs.failures import SweepFailures
 from attnjax.runs.initial_parameters import source_of
@@ -33,6 +34,7 @@ class VariantWork:
         title: the variant's name while it is trained.
         only: whether this is the only variant: the error of its only group is raised.
         failed: what has failed during the sweep.
+        live: the report, which is written anew after a group.
         together: the greatest number of new seeds that train together; None: not known yet.
     """
 
@@ -41,6 +43,7 @@ class VariantWork:
     only: bool
     corpora: Corpora
     failed: SweepFailures
+    live: LiveReport
     console: Console
     together: int | None = None
 
@@ -94,6 +97,7 @@ class VariantWork:
                     # another process may have worked on the group before it was leased
                     if self._next_group(runs, taken) == group:
                         run_group(self.plan, trainable, group, leases, title, self.console)
+                        self.live.update()
             except Taken as error:
                 self._say_if_lost(error)
                 taken |= dict.fromkeys(group, error)

@@ -9,8 +9,8 @@ import pytest
 
 from attnjax.evaluation.training_cost import TrainingCost
 from attnjax.reporting import embedded, figure, page, series
-from attnjax.reporting.costs import costs
 from attnjax.reporting.number import measured
+from attnjax.reporting.page import costs
 from attnjax.reporting.runs import CurvePoint, folders, head_picture, losses, visible
 from attnjax.reporting.table import plain
 from attnjax.results.summary import Change, LeftOut, TunedPoint, TuningRow
