@@ -30,18 +30,18 @@ MARKS = {
 
 
 def heading(summary: Summary, key: MetricKey) -> str:
-    """The metric in words, with an arrow if one direction is better."""
+    """Return the metric in words, with an arrow if one direction is better."""
     better = summary.better(key)
     return str(key) if better is None else f"{key} {ARROWS[better]}"
 
 
 def count(value: float | None) -> str:
-    """A whole number with separators of thousands."""
+    """Format a whole number with separators of thousands."""
     return MISSING if value is None else f"{value:,.0f}"
 
 
 def best(summary: Summary, key: MetricKey) -> set[str]:
-    """The variants with the best mean among those that were tested on the same test set.
+    """Return the variants with the best mean among those that were tested on the same test set.
 
     A variant whose test set no other variant has is left out: it cannot be compared.
     """
@@ -103,7 +103,7 @@ def wanted(claim: ClaimRow) -> str:
 
 
 def evidence(claim: ClaimRow) -> str:
-    """The evidence of a verdict: the estimate, its interval, and the region that we set."""
+    """Return the evidence of a verdict: the estimate, its interval, and the region that we set."""
     spread = ends(claim)
     if spread not in ("counted", "no interval"):
         spread = f"{100 * claim.confidence:.3g} % over {claim.basis}: {spread}"
@@ -113,7 +113,7 @@ def evidence(claim: ClaimRow) -> str:
 
 
 def seeds(claim: ClaimRow) -> str:
-    """The value of each seed, and the seed that lies far off the others."""
+    """Return the value of each seed, and the seed that is an outlier."""
     sentence = "by seed: " + ", ".join(f"{seed}: {number(value, 3)}" for seed, value in claim.seeds)
     if claim.far_off is not None:
         sentence += f"; seed {claim.far_off} lies far off the others"
@@ -123,7 +123,7 @@ def seeds(claim: ClaimRow) -> str:
 
 
 def at_ties(claim: ClaimRow) -> str:
-    """The number of combinations of tied values with the verdict; "": no values are tied."""
+    """Return the number of combinations of tied values with the verdict; "": no values are tied."""
     if claim.combinations == 1:
         return ""
     return f"the same at {claim.combinations} combinations of tied values"
@@ -134,7 +134,7 @@ FEW = 10
 
 
 def few_seeds(claim: ClaimRow) -> str:
-    """What few seeds cannot exclude: "3 of 3 seeds meet it; up to 71 % of seeds could fail"."""
+    """Say what few seeds cannot exclude: "3 of 3 seeds meet it; up to 71 % of seeds could fail"."""
     number, reproduced = len(claim.seeds), claim.verdict == "reproduced"
     decided = reproduced or claim.verdict == "not reproduced"
     if claim.basis == "count" or not decided or number >= FEW:
@@ -147,7 +147,7 @@ def few_seeds(claim: ClaimRow) -> str:
 
 
 def wanting(claim: ClaimRow) -> str:
-    """How many more seeds would decide an undecided claim, and how long they would take."""
+    """Return how many more seeds would decide an undecided claim, and how long they would take."""
     if claim.verdict != "undecided":
         return ""
     if claim.more_seeds is None:
@@ -158,25 +158,25 @@ def wanting(claim: ClaimRow) -> str:
 
 
 def origin(claim: ClaimRow) -> str:
-    """The source of a claim in the paper, or the words that the question is ours."""
+    """Return the source of a claim in the paper, or the words that the question is ours."""
     return claim.source or "our own question"
 
 
 def published(figure: PublishedRow) -> str:
-    """The paper and table of a figure, and why it cannot be compared with ours."""
+    """Return the paper and table of a figure, and why it cannot be compared with ours."""
     where = f"{figure.paper}, {figure.table}"
     return f"{where}; not comparable: {figure.why_not}" if figure.why_not else where
 
 
 def changed(change: Change, rows: tuple[Row, ...]) -> str:
-    """One change in words: the field, both values, and the variants unless all have it."""
+    """Describe one change: the field, both values, and the variants unless all have it."""
     sentence = f"{change.path}: {change.run} (the file: {change.file})"
     everyone = {row.variant for row in rows} == set(change.variants)
     return sentence if everyone else f"{sentence}, in {', '.join(change.variants)}"
 
 
 def tuned(tunings: Sequence[TuningRow]) -> str:
-    """The tuned fields, and how their values were chosen."""
+    """Return the tuned fields, and how their values were chosen."""
     fields = dict.fromkeys(field for tuning in tunings for field in tuning.fields)
     seeds = dict.fromkeys(str(seed) for tuning in tunings for seed in tuning.seeds)
     mean = "the lowest validation loss, " + ("seed" if len(seeds) == 1 else "mean of seeds")
@@ -184,17 +184,17 @@ def tuned(tunings: Sequence[TuningRow]) -> str:
 
 
 def grid(tunings: Sequence[TuningRow]) -> list[tuple[float, ...]]:
-    """The points that some variant was tuned over, in their order."""
+    """Return the points that some variant was tuned over, in their order."""
     return sorted({point.values for tuning in tunings for point in tuning.points})
 
 
 def loss_at(tuning: TuningRow, values: tuple[float, ...]) -> str:
-    """The validation loss at a point of the grid, in words; "": the point was not tried."""
+    """Return the validation loss at a point of the grid, in words; "": the point was not tried."""
     return ", ".join(_loss(point) for point in tuning.points if point.values == values)
 
 
 def losses(tuning: TuningRow) -> str:
-    """The validation loss at each point of the grid, in words."""
+    """Return the validation loss at each point of the grid, in words."""
     return ", ".join(f"{values(point.values)}: {_loss(point)}" for point in tuning.points)
 
 
@@ -204,7 +204,7 @@ def _loss(point: TunedPoint) -> str:
 
 
 def chosen(tuning: TuningRow) -> str:
-    """The chosen values, and a warning if they lie at the edge of the grid."""
+    """Return the chosen values, and a warning if they lie at the edge of the grid."""
     if not tuning.edges:
         return values(tuning.chosen)
     where = "" if len(tuning.fields) == 1 else f" of {', '.join(tuning.edges)}"

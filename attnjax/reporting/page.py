@@ -78,7 +78,7 @@ def write(
 
 
 def render(template: str, **values: Any) -> str:
-    """A template beside this file with its values, and the style of all pages."""
+    """Render a template beside this file with its values, and the style of all pages."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=select_autoescape(["html.jinja"]),
@@ -93,7 +93,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def text(*names: str) -> Markup:
-    """The content of files beside this one."""
+    """Return the content of files beside this one."""
     here = Path(__file__).parent
     return Markup("\n".join((here / name).read_text(encoding="utf-8") for name in names))
 
@@ -101,7 +101,7 @@ def text(*names: str) -> Markup:
 def _embedded(
     folder: Path, runs: Mapping[str, Sequence[Path]], sentences: int | None
 ) -> tuple[dict[str, Any], Markup]:
-    """The script's data, and the program that draws curves; what is damaged is left out."""
+    """Return the script's data, and the program that draws curves; what is damaged is left out."""
     data: dict[str, Any] = {}
     runtime = Markup("")
     with suppress(UserError):
@@ -114,7 +114,7 @@ def _embedded(
 
 
 def _logged(folder: Path, runs: Mapping[str, Sequence[Path]]) -> dict[str, list[Path]]:
-    """The runs of each variant, and those that are still being trained."""
+    """Return the runs of each variant, and those that are still being trained."""
     logged = {name: [*own] for name, own in runs.items()}
     for path in sorted(folder.glob("*/seed-*/metrics.jsonl")):
         own = logged.setdefault(path.parents[1].name, [])
@@ -124,7 +124,7 @@ def _logged(folder: Path, runs: Mapping[str, Sequence[Path]]) -> dict[str, list[
 
 
 def _prose(note: str) -> list[tuple[str, str]]:
-    """The note's blocks: ("p", paragraph), or ("pre", code) for one that is indented."""
+    """Return the note's blocks: ("p", paragraph), or ("pre", code) for one that is indented."""
     blocks = textwrap.dedent(note).strip("\n").split("\n\n")
     return [
         ("pre", textwrap.dedent(block).strip("\n")) if block.startswith("    ") else ("p", block)
@@ -134,7 +134,7 @@ def _prose(note: str) -> list[tuple[str, str]]:
 
 
 def _drawn(draw: Callable[..., Markup | None], *values: Any) -> Markup:
-    """A figure, "" if there is nothing to draw; an error must not lose the report."""
+    """Draw a figure, "" if there is nothing to draw; an error must not lose the report."""
     try:
         return draw(*values) or Markup()
     except Exception as error:
@@ -142,7 +142,7 @@ def _drawn(draw: Callable[..., Markup | None], *values: Any) -> Markup:
 
 
 def costs(row: Row, runs: Sequence[Path]) -> dict[str, str]:
-    """The costs of a variant, in words, by the headings of their columns."""
+    """Return the costs of a variant, in words, by the headings of their columns."""
     cost, logs = row.cost, [curve(run) for run in runs]
     sizes = dict(cost.examples) if cost else {}
     speeds, memory = _values(logs, "tokens per second"), _values(logs, "memory")
@@ -193,7 +193,7 @@ def _learning(runs: Mapping[str, Sequence[Path]]) -> Figures:
 
 
 def _attention(runs: Mapping[str, Sequence[Path]]) -> Figures:
-    """The first head of the last attention to the source, of the first seed and sentence."""
+    """Draw the first head of the last attention to the source, of the first seed and sentence."""
     figures = []
     for variant, own in runs.items():
         try:
@@ -211,7 +211,7 @@ def _attention(runs: Mapping[str, Sequence[Path]]) -> Figures:
 
 
 def _decoded(attention: Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]) -> bool:
-    """Whether some sentence of the script's data is one that a decoder is given."""
+    """Return whether some sentence of the script's data is one that a decoder is given."""
     kept = [sentence for seeds in attention.values() for own in seeds.values() for sentence in own]
     return any(sentence["decoded"] for sentence in kept)
 

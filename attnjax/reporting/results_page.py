@@ -162,7 +162,7 @@ def standing(values: Sequence[float]) -> int:
 
 
 def page(experiments: Sequence[Recorded], command: str) -> str:
-    """The whole page, of the experiments with records in their order; `command` makes it."""
+    """Render the page of the experiments with records, in their order; `command` makes it."""
     content = render(
         "results.md.jinja",
         experiments=experiments,
@@ -199,7 +199,7 @@ def in_readme(readme: str, experiments: Sequence[Recorded]) -> str:
 
 
 def _made(experiment: Recorded) -> str:
-    """The runs, the time of a rerun, machines, dates and commits of records, in a sentence."""
+    """Describe records: their number, the time of a rerun, machines, dates and commits."""
     records = sorted(
         experiment.summary.records, key=lambda record: (record.recorded, record.path())
     )
@@ -219,7 +219,7 @@ def _runs(records: Sequence[Record]) -> str:
 
 
 def _row(judged: Judged) -> str:
-    """The row of a claim in a table of Markdown."""
+    """Return the row of a claim in a table of Markdown."""
     rows = judged.rows
     text = judged.text if judged.source is None else f"{judged.text} ({judged.source})"
 

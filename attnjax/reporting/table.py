@@ -24,12 +24,12 @@ _STYLES = {"reproduced": "bold blue", "not reproduced": "bold red"}
 
 
 def table(summary: Summary) -> RenderableType:
-    """Changes, results, claims and published figures."""
+    """Draw changes, results, claims and published figures."""
     return Group(*_parts(summary))
 
 
 def plain(summary: Summary) -> str:
-    """The table without color; rows are never broken."""
+    """Print the table to a string, without color; rows are never broken."""
     # the table is as wide as its content; the console must not be narrower
     console = PlainConsole(
         file=io.StringIO(), width=10_000, color_system=None, force_terminal=False
@@ -53,7 +53,7 @@ def _parts(summary: Summary) -> Iterator[RenderableType]:
     yield Text("; ".join([SPREAD, TIME] if summary.has_deviations else [TIME]))
     if tunings := summary.tunings:
         yield Text(say.tuned(tunings))
-        rows = ((each.variant, say.losses(each), say.chosen(each)) for each in tunings)
+        rows = ((row.variant, say.losses(row), say.chosen(row)) for row in tunings)
         yield _table(("variant", "validation loss at each value", "chosen"), rows)
     if summary.claims:
         yield _claims(summary.claims)
@@ -104,7 +104,7 @@ def _cells(row: Row, metrics: Sequence[MetricKey], costs: Sequence[str]) -> Iter
 def _table(
     texts: Sequence[str], rows: Iterable[Iterable[str]], numbers: Sequence[str] = ()
 ) -> Table:
-    """A table that takes more lines on a narrow screen: the widest columns are broken first."""
+    """Draw a table whose widest columns are broken first on a narrow screen."""
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in texts:
         drawn.add_column(Text(name), overflow="fold")

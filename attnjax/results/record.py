@@ -232,7 +232,7 @@ class Record:
 
         `own` are the dataclasses of the experiment file, one of which may be the metric.
         """
-        metrics = {(number := Measurement.of(each)).key: number.value for each in self.metrics}
+        metrics = {(number := Measurement.of(metric)).key: number.value for metric in self.metrics}
         return RunMetrics(metrics, self._sentences(own), self.data.get("test"))
 
     def _sentences(self, own: Mapping[str, type]) -> Sentences | None:
