@@ -12,16 +12,24 @@ def record(
     runs: ExperimentFolder,
     *,
     to: Annotated[Path, option("the folder of records", "FOLDER")] = Path("records"),
+    compare: Annotated[
+        bool, option("compare the runs with the records that are there, and write none")
+    ] = False,
     trust: Trust = False,
 ) -> None:
-    """Write a small file of each finished run, for the page of results."""
+    """Write a small file of each finished run, for the page of results, or compare with them."""
+    from attnjax.reporting.against_records import against_records
     from attnjax.results.folder import experiments, reload
-    from attnjax.results.read import read_runs, recordings, write
+    from attnjax.results.read import read_records, read_runs, recordings, write
     from attnjax.runs.data_digests import check_alike
 
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     for folder in experiments(runs):
         loaded = reload(folder, trust=trust)
+        if compare:
+            for line in against_records(loaded, read_runs(folder), read_records(to)):
+                say(f"{loaded.name}: {line}")
+            continue
         made = recordings(read_runs(folder), loaded, now)
         check_alike(record.run.folder for record in made if record.run is not None)
         written = [write(record, to) for record in made]
