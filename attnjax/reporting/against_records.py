@@ -13,7 +13,7 @@ from attnjax.results.record import Record
 from attnjax.results.summary import ClaimRow, Judged
 
 
-class Pair(NamedTuple):
+class Match(NamedTuple):
     """A run and the record of its key, seed and values."""
 
     run: Record
@@ -23,7 +23,7 @@ class Pair(NamedTuple):
 class Again(NamedTuple):
     """A number of a run, and what its record has of it."""
 
-    pair: Pair
+    pair: Match
     key: MetricKey
     here: float
     recorded: float
@@ -72,15 +72,15 @@ def against_records(
         yield f"{here.text}: {_verdicts(here, there)}"
 
 
-def _paired(run: Record, records: Sequence[Record]) -> Pair | None:
+def _paired(run: Record, records: Sequence[Record]) -> Match | None:
     """Return a run with its record; None: it has none."""
     place = run.key, run.seed, run.tied_values
     same = [one for one in records if (one.key, one.seed, one.tied_values) == place]
     same.sort(key=lambda record: record.kind != run.kind)
-    return Pair(run, same[0]) if same else None
+    return Match(run, same[0]) if same else None
 
 
-def _numbers(pair: Pair) -> Iterator[Again]:
+def _numbers(pair: Match) -> Iterator[Again]:
     """Yield the numbers that both the run and the record have."""
     recorded = {item.key: item.value for item in map(Measurement.of, pair.record.metrics)}
     for item in map(Measurement.of, pair.run.metrics):

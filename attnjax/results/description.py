@@ -4,20 +4,35 @@ import inspect
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from attnjax.config.serialize import record_differences, to_json
 from attnjax.config.vary import vary
 from attnjax.experiment.load import ExperimentFile
 from attnjax.results.record import Record, RunSource
-from attnjax.results.summary import Change, FieldRow
+from attnjax.results.summary import Change, FieldRow, Summary
+from attnjax.results.variants import Variant
 from attnjax.runs.provenance import other_versions
 
 type Runs = Mapping[str, Sequence[Record]]
 """The records of each variant."""
 
 
-def differing(loaded: ExperimentFile, variants: Runs) -> tuple[FieldRow, ...]:
+def described(summary: Summary, loaded: ExperimentFile, variants: Mapping[str, Variant]) -> Summary:
+    """Return the summary with all that says of what its runs are."""
+    runs = {name: variant.records for name, variant in variants.items()}
+    return replace(
+        summary,
+        changes=_changes(variants),
+        remarks=_remarks(runs),
+        fields=_differing(loaded, runs),
+        meanings=_meanings(loaded, variants),
+        environment=_environment(runs),
+    )
+
+
+def _differing(loaded: ExperimentFile, variants: Runs) -> tuple[FieldRow, ...]:
     """Return the fields in which the runs of some variant differ from the file's base.
 
     Fields that have the same values in every variant share a row. The file of a record does not say
@@ -28,7 +43,7 @@ def differing(loaded: ExperimentFile, variants: Runs) -> tuple[FieldRow, ...]:
     of_base: dict[str, str] = {}
     for name, records in variants.items():
         for path, run, file in _differences(loaded, name, records[0], base):
-            values[path][name], of_base[path] = shown(run), shown(file)
+            values[path][name], of_base[path] = _shown(run), _shown(file)
     rows: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for path, row in values.items():
         rows[of_base[path], *(row.get(name, of_base[path]) for name in variants)].append(path)
@@ -45,24 +60,24 @@ def _differences(
     return record_differences(to_json(variant, loaded.own), base)
 
 
-def shown(value: Any) -> str:
+def _shown(value: Any) -> str:
     """Return a value of a record in words."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def changes(variants: Mapping[str, Mapping[str, tuple[Any, Any]]]) -> tuple[Change, ...]:
+def _changes(variants: Mapping[str, Variant]) -> tuple[Change, ...]:
     """Return the fields in which runs differ from the file, with the variants of those runs."""
     alike: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for name, changed in variants.items():
-        for path, (ours, theirs) in changed.items():
-            alike[path, shown(ours), shown(theirs)].append(name)
+    for name, variant in variants.items():
+        for path, (ours, theirs) in variant.changes.items():
+            alike[path, _shown(ours), _shown(theirs)].append(name)
     return tuple(
         Change(path=path, file=ours, run=theirs, variants=tuple(names))
         for (path, ours, theirs), names in alike.items()
     )
 
 
-def remarks(variants: Runs) -> tuple[str, ...]:
+def _remarks(variants: Runs) -> tuple[str, ...]:
     """Return what a reader must know of the runs: notes on data, and code other than this one."""
     alike: dict[str, list[str]] = defaultdict(list)
     for name, records in variants.items():
@@ -86,7 +101,7 @@ def _notes(run: RunSource) -> Iterator[str]:
     yield from run.result.notes
 
 
-def environment(variants: Runs) -> tuple[tuple[str, str], ...]:
+def _environment(variants: Runs) -> tuple[tuple[str, str], ...]:
     """Return where the latest run was made, in pairs of a name and its value, if it is known."""
     records = [record for of_variant in variants.values() for record in of_variant]
     if not records:
@@ -106,13 +121,14 @@ def environment(variants: Runs) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, value in pairs.items() if value) + (("date", latest.date),)
 
 
-def meanings(loaded: ExperimentFile, metrics: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Return what each metric and measure means: the first paragraph of its docstring.
-
-    `metrics` has the metric of each variant's answers; None: nothing was decoded.
-    """
+def _meanings(
+    loaded: ExperimentFile, variants: Mapping[str, Variant]
+) -> tuple[tuple[str, str], ...]:
+    """Return what each metric and measure means: the first paragraph of its docstring."""
     known: dict[str, str] = {}
-    for name, metric in metrics.items():
+    for name, variant in variants.items():
+        kept = (run.numbers.sentences for run in variant.chosen)
+        metric = next((sentences.metric for sentences in kept if sentences is not None), None)
         if metric is not None:
             known[metric.name.replace("_", " ")] = _first_paragraph(metric)
         for measure in loaded.ablation.variants[name].measures:

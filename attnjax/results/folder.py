@@ -69,10 +69,11 @@ def summarize(
         UserError: a file is damaged, runs of one task were trained on different data, or a claim
             compares runs tested on different sentences.
     """
-    check_alike(finished_runs(folder))
+    records = read_runs(folder)
+    check_alike(record.run.folder for record in records if record.run and record.stage == "chosen")
     failed = {name: failures.reason(folder / name) for name in loaded.ablation.variants}
     reasons = {name: reason for name, reason in failed.items() if reason}
-    summary = judge(loaded, read_runs(folder), reasons)
+    summary = judge(loaded, records, reasons)
     if command:
         summary = replace(summary, command=_limited(command, loaded, summary.rows))
     elif earlier := _earlier_command(folder):

@@ -17,7 +17,7 @@ from attnjax.experiment.claims import Claim, Verdict, changes_meaning
 from attnjax.experiment.design import claim_digest
 from attnjax.experiment.estimands import Difference, RunMetrics, Slope
 from attnjax.experiment.load import ExperimentFile
-from attnjax.results import description
+from attnjax.results.description import described, with_setting
 from attnjax.results.fit import fitting
 from attnjax.results.record import Record
 from attnjax.results.summary import (
@@ -52,31 +52,24 @@ def judge(
     ablation, kept = loaded.ablation, fitting(loaded, records)
     variants = variants_of(loaded, kept, records)
     rows = tuple(_row(name, variant) for name, variant in variants.items())
-    runs = {name: variant.records for name, variant in variants.items()}
     others = {name: reason for name in variants if (reason := _another(name, variants))}
     judged = tuple(_judged(claim, loaded, variants, others, failed) for claim in ablation.claims)
     published, left_out = _figures(ablation, rows, others)
-    return Summary(
+    summary = Summary(
         experiment=loaded.folder,
         title=loaded.title or loaded.name,
         note=loaded.note,
-        changes=description.changes({name: of.changes for name, of in variants.items()}),
-        remarks=description.remarks(runs),
         rows=rows,
         tied=tuple(record for record in kept if record.tied),
         earlier=tuple(record for record in records if record.run is None and record not in kept),
-        fields=description.differing(loaded, runs),
-        meanings=description.meanings(
-            loaded, {name: _metric(variant) for name, variant in variants.items()}
-        ),
-        environment=description.environment(runs),
         paper=f"attnjax run {loaded.name} --setting paper" if "paper" in ablation.settings else "",
         tunings=tuple(of.tuning for of in variants.values() if of.tuning is not None),
         judged=judged,
         published=published,
         figures_left_out=left_out,
-        command=f"attnjax run {description.with_setting(loaded)}",
+        command=f"attnjax run {with_setting(loaded)}",
     )
+    return described(summary, loaded, variants)
 
 
 def _row(name: str, variant: Variant) -> Row:
@@ -100,12 +93,6 @@ def _row(name: str, variant: Variant) -> Row:
         ),
         by_length=_by_length(sentences) if not any(key.part for key in directions) else (),
     )
-
-
-def _metric(variant: Variant) -> Any:
-    """Return the metric of a variant's answers; None: nothing was decoded."""
-    kept = (run.numbers.sentences for run in variant.chosen)
-    return next((sentences.metric for sentences in kept if sentences is not None), None)
 
 
 def _by_length(sentences: Iterable[Sentences]) -> tuple[Column, ...]:
