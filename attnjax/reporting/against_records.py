@@ -75,7 +75,7 @@ def against_records(
 def _paired(run: Record, records: Sequence[Record]) -> Match | None:
     """Return a run with its record; None: it has none."""
     place = run.key, run.seed, run.tied_values
-    same = [one for one in records if (one.key, one.seed, one.tied_values) == place]
+    same = [made for made in records if (made.key, made.seed, made.tied_values) == place]
     same.sort(key=lambda record: record.kind != run.kind)
     return Match(run, same[0]) if same else None
 
