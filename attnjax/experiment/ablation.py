@@ -56,7 +56,7 @@ def figures(
     source: str = "",
     why_not: str = "",
 ) -> tuple[Published, ...]:
-    """A paper's figures in one table: the value for each variant."""
+    """Return a paper's figures in one table: the value for each variant."""
     one_of = partial(
         Published, paper=paper, table=table, metric=metric, source=source, why_not=why_not
     )
@@ -163,14 +163,14 @@ class Ablation:
     def judge(
         self, claim: Claim, results: Results, tied: Tied = MappingProxyType({})
     ) -> Verdict | None:
-        """The verdict on a claim by the planned seeds; None: its estimand was not measured.
+        """Return the verdict on a claim by the planned seeds; None: its estimand was not measured.
 
         It must be the same at every combination of tied values; else it "depends on the rate".
         """
         return at_ties(partial(self._judge, claim), claim.variants, results, tied)
 
     def _judge(self, claim: Claim, results: Results) -> Verdict | None:
-        """The verdict at these values."""
+        """Return the verdict at these values."""
         verdict, looks = None, max(len(self.looks), 1)
         for seeds in self.looks or (self.seeds,):
             planned = range(self.first_seed, self.first_seed + seeds)
@@ -184,7 +184,7 @@ class Ablation:
         return verdict
 
     def _runs(self, name: str, results: Results, planned: range) -> dict[int, RunMetrics]:
-        """The planned runs of a variant, and which of their numbers are shares."""
+        """Return the planned runs of a variant, and which of their numbers are shares."""
         shares = self.variant(name).shares
         return {
             seed: run._replace(shares=shares)
@@ -198,7 +198,7 @@ class Ablation:
         return range(self.tune_seed, self.tune_seed + self.tune_seeds)
 
     def variant(self, name: str) -> Experiment:
-        """The variant of a name.
+        """Return the variant of a name.
 
         Raises:
             UserError: no variant has this name; the nearest is named.
@@ -218,7 +218,7 @@ class Ablation:
                     raise UserError(f"the claim {claim.text!r} cannot be judged: {problem}")
 
     def at(self, setting: str) -> "Ablation":
-        """The ablation in one of its settings.
+        """Return the ablation in one of its settings.
 
         Raises:
             UserError: no setting has this name (the nearest is named), or it does not fit.
@@ -243,7 +243,7 @@ class Ablation:
 
 
 def _unmeasured(variant: str, key: MetricKey, known: Sequence[MetricKey]) -> object:
-    """A sentence: the variant does not measure this number; what is nearest to it."""
+    """Say in a sentence that a variant does not measure a number, and what is nearest to it."""
     alike = [str(other) for other in known if other.name == key.name]
     if alike:
         return f"variant {variant} measures {'; '.join(alike)}, but not {key}"

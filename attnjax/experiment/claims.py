@@ -36,7 +36,7 @@ well it is done: the report says at its top if they are changed.
 
 
 def changes_meaning(path: str) -> bool:
-    """Whether a change at this path makes the file's statements say nothing about the run."""
+    """Return whether a change at this path makes the file's statements meaningless for the run."""
     return path.partition(".")[0] in MEANING
 
 
@@ -87,7 +87,7 @@ class Claim:
     def judge(
         self, results: Results, planned: Sequence[int] = (), looks: int = 1
     ) -> "Verdict | None":
-        """The verdict on the results; None: the estimand was not measured.
+        """Return the verdict on the results; None: the estimand was not measured.
 
         The `planned` seeds must be there before the claim is judged, those of its condition too; a
         count needs one. If this is one of n `looks`, the interval that decides has the confidence
@@ -125,7 +125,7 @@ class Claim:
         )
 
     def _waits(self, results: Results, planned: Sequence[int]) -> str:
-        """Why the claim waits for seeds of its number, or of its condition; "": it does not."""
+        """Return why the claim waits for seeds, of its number or its condition; "": it does not."""
         there = f"of {len(planned)} planned seeds"
         for estimand in self.estimands:
             seeds = len(estimand.values(results))
@@ -144,7 +144,7 @@ class Claim:
         return "not reproduced" if high < self.low or low > self.high else "undecided"
 
     def _p(self, spread: Spread, looks: int) -> float:
-        """The least p at which a look decides: by the confidence 1 - p / looks; from LEAST_P to 1.
+        """Return the least p, from LEAST_P to 1, at which a look decides: confidence 1 - p / looks.
 
         With one look that is 1 less the largest confidence whose interval decides.
         """
@@ -163,7 +163,7 @@ class Claim:
         return 10.0**high
 
     def _more_seeds(self, interval: Interval, seeds: int, confidence: float) -> int | None:
-        """The seeds that would still be needed, at this spread; None: more than MOST_SEEDS.
+        """Return the seeds that would still be needed, at this spread; None: more than MOST_SEEDS.
 
         An interval of S seeds is t(S - 1) / sqrt(S) times as wide as the seeds' spread.
         """
@@ -227,7 +227,7 @@ def gains(
     low: float,
     source: str | None = None,
 ) -> tuple[Claim, ...]:
-    """One claim per statement: the first variant of a pair scores at least `low` higher."""
+    """Make one claim per statement: the first variant of a pair scores at least `low` higher."""
     return tuple(
         Claim(text=text, estimand=Difference(metric, better, worse), low=low, source=source)
         for text, (better, worse) in pairs.items()

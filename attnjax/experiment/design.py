@@ -14,12 +14,12 @@ type Own = Mapping[str, type] | None
 
 
 def claim_digest(claim: Claim, own: Own = None) -> str:
-    """The digest of a claim without its words, eight hexadecimal digits."""
+    """Return the digest of a claim without its words, eight hexadecimal digits."""
     return short_digest(_content(claim, own))
 
 
 def design(ablation: Ablation, own: Own = None) -> str:
-    """The digest of claims, grid and planned seeds, eight hexadecimal digits.
+    """Return the digest of claims, grid and planned seeds, eight hexadecimal digits.
 
     Words are left out: they may be mended. Task and model are left out: the key of a record has
     them.
@@ -40,6 +40,6 @@ def _content(claim: Claim, own: Own) -> list[Any]:
 
 
 def short_digest(content: Any) -> str:
-    """Eight digits of the SHA-256 of what JSON can hold; the order of keys does not count."""
+    """Return eight digits of the SHA-256 of JSON content; the order of keys does not count."""
     text = json.dumps(content, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -70,7 +70,7 @@ class Spread(NamedTuple):
     at: Callable[[float], Interval]
 
     def map(self, change: Callable[[Interval], Interval]) -> "Spread":
-        """The spread whose intervals are changed so."""
+        """Return the spread with its intervals mapped by `change`."""
         return self._replace(at=lambda confidence: change(self.at(confidence)))
 
 
@@ -98,19 +98,19 @@ class Estimand(ABC):
 
     @abstractmethod
     def values(self, results: Results) -> dict[int, float]:
-        """The value of each seed that all variants were run and measured with."""
+        """Return the value of each seed that all variants were run and measured with."""
 
     def spread_of(self, values: Sequence[float], results: Results) -> Spread:
-        """The spread of the mean of the seeds' values, at least one, from these results."""
+        """Return the spread of the mean of the seeds' values, at least one, from these results."""
         return Spread("seeds", partial(t_interval, values))
 
     def interval(self, results: Results) -> Interval | None:
-        """The mean over seeds and its 95 % interval; None: nothing was measured."""
+        """Return the mean over seeds and its 95 % interval; None: nothing was measured."""
         values = [*self.values(results).values()]
         return self.spread_of(values, results).at(CONFIDENCE) if values else None
 
     def undecidable(self, values: Sequence[float], interval: Interval) -> str:
-        """Why the values of the seeds and their interval cannot decide a claim; "": they can."""
+        """Return why the seeds' values and their interval cannot decide a claim; "": they can."""
         if len(values) < SEEDS:
             return f"fewer than {SEEDS} seeds"
         if not np.isfinite(values).all():
@@ -135,7 +135,7 @@ class Condition:
     high: float = math.inf
 
     def failure(self, results: Results) -> str:
-        """Why the condition does not hold; "": it holds."""
+        """Return why the condition does not hold; "": it holds."""
         names, key = " and ".join(self.estimand.variants), self.estimand.key
         values = [*self.estimand.values(results).values()]
         if not values:
@@ -155,7 +155,7 @@ class PerSeed(Estimand):
 
     @abstractmethod
     def of(self, measured: Mapping[str, float]) -> float:
-        """The value of one seed, from the metric of each variant."""
+        """Return the value of one seed, from the metric of each variant."""
 
     def values(self, results: Results) -> dict[int, float]:
         return {
@@ -164,7 +164,7 @@ class PerSeed(Estimand):
         }
 
     def measured(self, results: Results) -> dict[int, tuple[float, ...]]:
-        """The metric of each variant, by seeds that have all of them."""
+        """Return the metric of each variant, by seeds that have all of them."""
         columns = [results.get(variant, {}) for variant in self.variants]
         return {
             seed: tuple(column[seed].metrics[self.key] for column in columns)
@@ -173,7 +173,7 @@ class PerSeed(Estimand):
         }
 
     def answers(self, results: Results) -> float:
-        """The number of answers a seed of which the metric is the share; 0: it is no share.
+        """Return how many answers of a seed the metric is the share of; 0: it is no share.
 
         A share of something other than answers, such as of words, counts as one of any number.
         """
@@ -190,7 +190,7 @@ def _answers(run: RunMetrics, key: MetricKey) -> float:
 
 
 def _scored(run: RunMetrics, key: MetricKey) -> Sentences | None:
-    """The answers of which the metric is the score; None: it is no score of answers."""
+    """Return the answers that the metric scores; None: it is no score of answers."""
     sentences = run.sentences
     if sentences is None or sentences.metric.name != key.name or key.moment is not None:
         return None
@@ -198,7 +198,7 @@ def _scored(run: RunMetrics, key: MetricKey) -> Sentences | None:
 
 
 def _places(sentences: Sentences, key: MetricKey) -> np.ndarray:
-    """The indices of the sentences in the metric's part of the test split."""
+    """Return the indices of the sentences in the metric's part of the test split."""
     if key.part is None or sentences.lengths is None:
         return np.arange(len(sentences.statistics))
     number, parts = key.part
@@ -272,7 +272,7 @@ class Difference(PerSeed):
         return super().spread_of(values, results)
 
     def over_sentences(self, results: Results) -> Spread | None:
-        """The spread over seeds and sentences; None: seeds have sentences of their own."""
+        """Return the spread over seeds and sentences; None: seeds have sentences of their own."""
         for variant in self.variants:
             if len({run.test_set for run in results.get(variant, {}).values()}) > 1:
                 return None
@@ -295,17 +295,17 @@ class Difference(PerSeed):
         return Spread("seeds and sentences", interval)
 
     def of_sentences(self, pair: Pair, groups: Sequence[np.ndarray]) -> float:
-        """The value of one seed: the gain on the last group, less that on a group before it."""
+        """Return a seed's value: the gain on the last group, less that on a group before it."""
         better, worse = pair
         gains = [better.at(places).value() - worse.at(places).value() for places in groups]
         return gains[-1] - sum(gains[:-1])
 
     def groups(self, sentences: Sentences) -> list[np.ndarray]:
-        """The indices of the sentences that are resampled together, one array per group."""
+        """Return the indices of the sentences that are resampled together, one array per group."""
         return [_places(sentences, self.key)]
 
     def pairs(self, results: Results) -> dict[int, Pair]:
-        """The better and the worse variant's sentences, for each seed that has both."""
+        """Return the better and the worse variant's sentences, for each seed that has both."""
         better, worse = (
             {
                 seed: scored

@@ -68,11 +68,11 @@ class Experiment:
         )
 
     def of_seed(self, seed: int) -> "Experiment":
-        """The experiment of the run of a seed, see `Task.of_seed`."""
+        """Return the experiment of the run of a seed, see `Task.of_seed`."""
         return replace(self, task=self.task.of_seed(seed))
 
     def resolve(self, corpus: Corpus) -> "Experiment":
-        """The experiment with the vocabularies' sizes and the default metric filled in.
+        """Fill in the vocabularies' sizes and the default metric.
 
         Raises:
             UserError: a sentence is longer than the model allows, the model does not accept such
@@ -106,12 +106,12 @@ class Experiment:
         return resolved
 
     def with_vocabularies(self, vocabularies: Vocabularies) -> "Experiment":
-        """The experiment with vocabulary sizes and the default metric filled in."""
+        """Fill in vocabulary sizes and the default metric."""
         model = self.model.with_vocabularies(*vocabularies.sizes)
         return replace(self, model=model, metric=self.metric or self._default(vocabularies))
 
     def _default(self, vocabularies: Vocabularies) -> Metric | None:
-        """The default metric for the task's kind of answers; None: nothing is decoded."""
+        """Return the default metric for the task's kind of answers; None: nothing is decoded."""
         if self.task.answers is None or vocabularies.target is None:
             return None
         if self.task.answers == "exact":
@@ -141,8 +141,8 @@ class Experiment:
     def answers(
         self, params: Any, sources: Sequence[list[int] | np.ndarray], *, extra: int = EXTRA
     ) -> list[list[int]]:
-        """The answer of the search to each encoded source, see `hypotheses`."""
-        return [each.tokens[0].tolist() for each in self.hypotheses(params, sources, extra=extra)]
+        """Search for the best answer to each encoded source, see `hypotheses`."""
+        return [best.tokens[0].tolist() for best in self.hypotheses(params, sources, extra=extra)]
 
     def hypotheses(
         self,
@@ -152,7 +152,7 @@ class Experiment:
         extra: int = EXTRA,
         numbers: Sequence[int] | None = None,
     ) -> list[Hypotheses]:
-        """The hypotheses of the search for each encoded source; the experiment is resolved."""
+        """Search for hypotheses for each encoded source; the experiment must be resolved."""
         return hypotheses(
             self.model,
             params,
@@ -171,7 +171,7 @@ class Experiment:
         sources: Sequence[list[int] | np.ndarray],
         answers: Sequence[list[int]],
     ) -> list[str]:
-        """Answers as text; unknown words are replaced if the experiment has a `Replacement`.
+        """Decode answers to text; unknown words are replaced if there is a `Replacement`.
 
         Only that needs the sources, as text (`written`) and encoded.
 

@@ -40,7 +40,7 @@ class ExperimentFile:
     setting: str | None = None
 
     def at(self, setting: str | None) -> "ExperimentFile":
-        """The file with its ablation in a setting, see `Ablation.at`; None: unchanged.
+        """Return the file with its ablation in a setting, see `Ablation.at`; None: unchanged.
 
         Raises:
             UserError: no setting has this name; the nearest is named.
@@ -86,7 +86,7 @@ def load(path: str | Path) -> ExperimentFile:
 
 
 def load_text(text: str, *, name: str, path: Path, folder: Path | None = None) -> ExperimentFile:
-    """As `load`, for the text of a file; error messages name `path`.
+    """Load an experiment from the text of a file; error messages name `path`.
 
     Modules of one's own that the text imports are in `folder`; None: on Python's path alone.
     """
@@ -120,7 +120,7 @@ _imported: dict[str, OwnModules] = {}
 
 
 def _module(text: str, path: Path, folder: Path | None) -> tuple[ModuleType, OwnModules]:
-    """The module of a text, and what the text has imported.
+    """Execute a text; return its module, and what it has imported.
 
     Equal texts that import equal modules give the same module, so that their classes are equal.
     """

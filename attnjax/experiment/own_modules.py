@@ -35,7 +35,7 @@ class OwnModules(NamedTuple):
     beside: dict[str, bytes]
 
     def current(self, folder: Path | None) -> bool:
-        """Whether the modules are those that a file with this folder would import now."""
+        """Return whether the modules are those that a file with this folder would import now."""
         if not self.modules:
             return True
         return folder == self.folder and self.digests == _digests(folder, self.modules)
@@ -80,7 +80,7 @@ def use(own: OwnModules) -> None:
 
 
 def _is_own(name: str) -> bool:
-    """Whether an imported module is a user's own."""
+    """Return whether an imported module is a user's own."""
     module = sys.modules[name]
     file = getattr(module, "__file__", None)
     places = [file] if file else [*getattr(module, "__path__", ())]
@@ -93,7 +93,7 @@ def _is_own(name: str) -> bool:
 
 @cache
 def _foreign() -> tuple[Path, ...]:
-    """The folders of Python, of its libraries, and of attnjax."""
+    """Return the folders of Python, of its libraries, and of attnjax."""
     paths = sysconfig.get_paths()
     places = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     places += [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
@@ -101,19 +101,19 @@ def _foreign() -> tuple[Path, ...]:
 
 
 def _digests(folder: Path | None, modules: Mapping[str, ModuleType]) -> dict[str, str]:
-    """The digests of the modules' files; a file that is gone has the digest ""."""
+    """Return the digests of the modules' files; a file that is gone has the digest ""."""
     files = [file for module in modules.values() if (file := getattr(module, "__file__", None))]
     return {os.path.relpath(file, folder): source_digest(Path(file)) for file in sorted(files)}
 
 
 def _beside(folder: Path | None, files: Iterable[str]) -> dict[str, bytes]:
-    """The content of the files in the folder, as far as they are there."""
+    """Return the content of the files in the folder, as far as they are there."""
     paths = {file: folder / file for file in files if folder and ".." not in Path(file).parts}
     return {file: path.read_bytes() for file, path in paths.items() if path.is_file()}
 
 
 def source_digest(path: Path) -> str:
-    """The digest of a file; comments, docstrings and layout of Python do not count."""
+    """Return the digest of a file; comments, docstrings and layout of Python do not count."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -124,7 +124,7 @@ def source_digest(path: Path) -> str:
 
 
 def plain_source(text: str) -> str:
-    """A Python text without comments, docstrings and layout."""
+    """Strip comments, docstrings and layout of a Python text."""
     try:
         tree = ast.parse(ast.unparse(ast.parse(text)))
     except SyntaxError:

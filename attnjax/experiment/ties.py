@@ -9,8 +9,9 @@ from itertools import product
 
 from attnjax.experiment.claims import Verdict
 from attnjax.experiment.estimands import Results, RunMetrics
+from attnjax.experiment.tuning import in_words
 
-type Tied = Mapping[str, Mapping[str, Mapping[int, RunMetrics]]]
+type Tied = Mapping[str, Mapping[tuple[float, ...], Mapping[int, RunMetrics]]]
 """The measurements by variant, values that are tied with the chosen ones, and seed."""
 
 
@@ -20,7 +21,7 @@ def at_ties(
     results: Results,
     tied: Tied,
 ) -> Verdict | None:
-    """The verdict if it is the same at all combinations of tied values, else "depends on the rate".
+    """Return the verdict that holds at all combinations of tied values, or "depends on the rate".
 
     It is computed from `variants`; `results` are those at the chosen values. p and the number of
     more seeds are the largest of all combinations.
@@ -29,11 +30,11 @@ def at_ties(
     if verdict is None or verdict.verdict == "not judged yet":
         return verdict
     names = [name for name in variants if tied.get(name)]
-    combinations, every = [*product(*(["", *tied[name]] for name in names))], [verdict]
+    combinations, every = [*product(*([(), *tied[name]] for name in names))], [verdict]
     for values in combinations[1:]:
-        places = [(name, value) for name, value in zip(names, values, strict=True) if value]
-        other = judge({**results, **{name: tied[name][value] for name, value in places}})
-        where = " and ".join(f"{name} at {value}" for name, value in places)
+        points = [(name, point) for name, point in zip(names, values, strict=True) if point]
+        other = judge({**results, **{name: tied[name][point] for name, point in points}})
+        where = " and ".join(f"{name} at {in_words(point)}" for name, point in points)
         if other is None or other.verdict == "not judged yet":
             reason = f"not all planned seeds were trained with {where}"
             return replace(
@@ -49,12 +50,12 @@ def at_ties(
     return replace(
         verdict,
         combinations=len(combinations),
-        p=_largest([each.p for each in every]),
-        more_seeds=_largest([each.more_seeds for each in every]),
+        p=_largest([verdict.p for verdict in every]),
+        more_seeds=_largest([verdict.more_seeds for verdict in every]),
     )
 
 
 def _largest[N: (int, float)](numbers: Sequence[N | None]) -> N | None:
-    """The largest number; None: one is unknown."""
+    """Return the largest number; None: one is unknown."""
     known = [number for number in numbers if number is not None]
     return max(known) if len(known) == len(numbers) else None

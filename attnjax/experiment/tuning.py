@@ -8,7 +8,8 @@ see `attnjax.experiment.ties`.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Annotated, Any
 
@@ -28,13 +29,52 @@ type Losses = Sequence[tuple[float, ...] | None]
 """The validation loss of each seed at each point; infinity: diverged; None: not all finished."""
 
 
+@dataclass(frozen=True)
+class Choice:
+    """The choice of a point of a grid.
+
+    Attributes:
+        grid: the grid, longer by a value if the best of its points lies at its edge.
+        losses: those at its points.
+        points: the chosen point, then those that are tied with it; []: nothing is chosen while a
+            point is not finished, or if the training diverged at every point.
+    """
+
+    grid: Grid
+    losses: Losses
+    points: Sequence[Point]
+
+
+def choose(
+    grid: Grid,
+    losses: Callable[[Point], tuple[float, ...] | None],
+    allowed: Callable[[Point], bool],
+) -> Choice:
+    """Choose the point with the lowest mean loss, of the grid or of the longer one.
+
+    `losses` has those of all seeds at a point, None: not all are finished. The grid is not made
+    longer by points that are not `allowed`.
+    """
+    chosen = longer(grid, [*map(losses, points(grid))])
+    if not all(map(allowed, points(chosen))):
+        chosen = grid
+    tried = [*map(losses, points(chosen))]
+    return Choice(chosen, tried, [points(chosen)[place] for place in tied(tried)])
+
+
+def longer(grid: Grid, losses: Losses) -> Grid:
+    """Return the grid, longer by a value if the best of its points is known to lie at its edge."""
+    first = best(losses)
+    return grid if first is None else extended(grid, points(grid)[first])
+
+
 def points(grid: Grid) -> list[Point]:
-    """All combinations of a grid's values, the last field's varying fastest."""
+    """Return all combinations of a grid's values, the last field's varying fastest."""
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
 def extended(grid: Grid, point: Point) -> Grid:
-    """The grid, one value longer where a point lies at its edge, by the ratio of the two last.
+    """Make the grid one value longer where a point lies at its edge, by the ratio of the two last.
 
     A field with a value that is not positive keeps its values.
     """
@@ -51,7 +91,7 @@ def _extended(values: tuple[float, ...], value: float) -> tuple[float, ...]:
 
 
 def best(losses: Losses) -> int | None:
-    """The place of the lowest mean loss, the first if several have it.
+    """Return the index of the lowest mean loss, the first if several have it.
 
     None: a point is not finished, or the training diverged at every point.
     """
@@ -61,15 +101,15 @@ def best(losses: Losses) -> int | None:
 
 
 def _finished(losses: Losses) -> list[tuple[float, ...]]:
-    """The losses at each point; []: a point is not finished."""
+    """Return the losses at each point; []: a point is not finished."""
     finished = [seeds for seeds in losses if seeds is not None]
     return finished if len(finished) == len(losses) else []
 
 
 def tied(losses: Losses) -> list[int]:
-    """The places whose mean loss is within one standard error of the lowest, which comes first.
+    """Return the indices of mean losses within a standard error of the lowest, which comes first.
 
-        mean_s d_s <= sqrt(var_s d_s / S),   d_s = loss of seed s here - its loss at the best place
+        mean_s d_s <= sqrt(var_s d_s / S),   d_s = loss of seed s here - its loss at the best point
 
     With one seed nothing is known of the error, and only the lowest is tied with itself. []: there
     is no lowest, see `best`.
@@ -87,25 +127,36 @@ def tied(losses: Losses) -> list[int]:
 
 
 def _within_an_error(here: Sequence[float], lowest: Sequence[float]) -> bool:
-    more = [own - best for own, best in zip(here, lowest, strict=True)]
-    count, mean = len(more), sum(more) / len(more)
+    differences = [own - best for own, best in zip(here, lowest, strict=True)]
+    count, mean = len(differences), sum(differences) / len(differences)
     if count < 2 or not math.isfinite(mean):
         return False
-    return mean <= math.sqrt(sum((each - mean) ** 2 for each in more) / (count - 1) / count)
+    squares = sum((difference - mean) ** 2 for difference in differences)
+    return mean <= math.sqrt(squares / (count - 1) / count)
 
 
 def point_name(point: Point) -> str:
-    """The name of a point's folder, such as `optimizer.schedule.peak=0.001`."""
+    """Return the name of a point's folder, such as `optimizer.schedule.peak=0.001`."""
     return ",".join(f"{path}={shortest(value)}" for path, value in point.items())
 
 
 def shortest(value: float) -> str:
-    """A value in at most twelve digits: 0.001 for 1.0e-3."""
+    """Return a value in at most twelve digits: 0.001 for 1.0e-3."""
     return f"{value:.12g}"
 
 
+def in_words(values: Sequence[float]) -> str:
+    """Return the values at a point in words, one for each tuned field: "0.001 and 0.1"."""
+    return " and ".join(map(shortest, values))
+
+
+def in_a_file_name(values: Sequence[float]) -> str:
+    """Return the values at a point as the name of a record's file has them: "0.001-and-0.1"."""
+    return "-and-".join(map(shortest, values))
+
+
 def describe(grid: Grid) -> str:
-    """A grid in words."""
+    """Return a grid in words."""
     return " and ".join(
         f"{path} of {', '.join(map(shortest, values))}" for path, values in grid.items()
     )

@@ -258,12 +258,14 @@ def stacked(
             f"a layer between others wants to be a {type(layer).__name__}, as they are; got "
             f"{type(interleaved.layer).__name__}"
         )
-    layers = []
-    for place in range(1, number + 1):
-        other = interleaved is not None and place % interleaved.period == 0
-        kind = interleaved.layer if other else layer
-        layers.append(inherit(kind, residual=residual, dropout=dropout))
-    return layers
+    def kind(position: int) -> Any:
+        """Return the layer at a position from below, 1 the lowest."""
+        if interleaved is None or position % interleaved.period:
+            return layer
+        return interleaved.layer
+
+    own = {"residual": residual, "dropout": dropout}
+    return [inherit(kind(position), **own) for position in range(1, number + 1)]
 
 
 def step_layers(

@@ -1,12 +1,4 @@
 """Reports of an experiment: a table for the terminal, a page with figures for everyone else."""
 
 from attnjax.reporting.page import write as write
-from attnjax.reporting.summary import (
-    ClaimRow as ClaimRow,
-    Column as Column,
-    PublishedRow as PublishedRow,
-    Row as Row,
-    Summary as Summary,
-    TuningRow as TuningRow,
-)
 from attnjax.reporting.table import plain as plain, table as table

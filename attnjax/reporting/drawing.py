@@ -46,7 +46,7 @@ def svg(chart: dict[str, Any]) -> str:
 
 @cache
 def runtime() -> str:
-    """The program, in JavaScript, that draws a chart in a browser: `vegaEmbed`; as `svg`."""
+    """Return the JavaScript program that draws a chart in a browser: `vegaEmbed`; see `svg`."""
     with in_one_process():
         return _drawers[-1].text({})
 
@@ -77,7 +77,7 @@ class _Drawer:
             self._process.communicate()
 
     def text(self, chart: dict[str, Any]) -> str:
-        """The SVG of a chart; the runtime, if the chart is empty."""
+        """Return the SVG of a chart; the runtime, if the chart is empty."""
         if self._ended:
             raise ValueError(self._ended)
         try:
@@ -112,7 +112,7 @@ class _Drawer:
             giving_up.cancel()
 
     def _reason(self, error: Exception) -> str:
-        """Why the process has ended, in a word or two."""
+        """Return why the process has ended, in a word or two."""
         if self._process is None:
             return str(error)
         self.close()

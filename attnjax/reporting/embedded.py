@@ -22,13 +22,13 @@ _APART, _SENTENCES = 8, 240
 """How many sentences are kept of each pair of variants, and about how many of all pairs."""
 
 _BYTES = 6_000_000
-"""The weights of a page are at most so many, unless the reader asks for more."""
+"""The most bytes of weights in a page, unless the reader asks for more."""
 
 
 def attentions(
     runs: Mapping[str, Sequence[Path]], count: int | None
 ) -> dict[str, dict[str, list[Any]]]:
-    """Sentences with the weights of all layers and heads, by variant and seed.
+    """Return sentences with the weights of all layers and heads, by variant and seed.
 
     A run has at most `count`; None: as many as it keeps by itself, or fewer if the page would be
     large.
@@ -45,8 +45,8 @@ def attentions(
 
 
 def _size(kept: Iterable[Sequence[SentenceAttention]], most: int) -> int:
-    """The bytes of the weights of the first sentences of all runs."""
-    layers = (layer for each in kept for sentence in each[:most] for layer in sentence.layers)
+    """Return the bytes of the weights of the first sentences of all runs."""
+    layers = (layer for run in kept for sentence in run[:most] for layer in sentence.layers)
     return sum(len(layer.weights) for layer in layers)
 
 
@@ -60,7 +60,7 @@ def _sentence(sentence: SentenceAttention) -> dict[str, Any]:
 
 
 def curves(runs: Mapping[str, Sequence[Path]]) -> dict[str, Any] | None:
-    """Every number of the logs by step, variant and seed, and the figure to draw them."""
+    """Return every number of the logs by step, variant and seed, and the figure to draw them."""
     rows = [
         {
             "variant": variant,
@@ -78,13 +78,13 @@ def curves(runs: Mapping[str, Sequence[Path]]) -> dict[str, Any] | None:
 
 
 def answers(runs: Mapping[str, Sequence[Path]]) -> dict[str, Any] | None:
-    """The sentences on which two variants differ most, of the first seed that all variants have.
+    """Return the sentences on which two variants differ most, of the first seed all variants have.
 
     A sentence's score is that of the metric on it alone; BLEU's is smoothed.
     """
     by_seed = [{_seed(run): run for run in own} for own in runs.values()]
     seed = next((seed for seed in by_seed[0] if all(seed in own for own in by_seed)), None)
-    own = {name: each[seed] for name, each in zip(runs, by_seed, strict=True) if seed in each}
+    own = {name: seeds[seed] for name, seeds in zip(runs, by_seed, strict=True) if seed in seeds}
     pairs = next((references(run) for run in own.values()), None) or []
     kept = {name: kept for name, run in own.items() if (kept := _scored(run, len(pairs)))}
     scores = {name: values for name, (_, values) in kept.items()}
@@ -106,7 +106,7 @@ def answers(runs: Mapping[str, Sequence[Path]]) -> dict[str, Any] | None:
 
 
 def _scored(run: Path, count: int) -> tuple[str, list[float]] | None:
-    """The metric's name and a score for each of the run's answers; None: the run has none."""
+    """Return the metric's name and a score for each answer of the run; None: it has none."""
     try:
         kept = sentence_stats.read(run)
         hypotheses(run, count)
@@ -119,7 +119,7 @@ def _scored(run: Path, count: int) -> tuple[str, list[float]] | None:
 
 
 def _apart(scores: Mapping[str, Sequence[float]]) -> list[int]:
-    """The sentences on which some pair of variants differs most."""
+    """Return the sentences on which some pair of variants differs most."""
     pairs = [*combinations(map(np.asarray, scores.values()), 2)]
     chosen: set[int] = set()
     for first, second in pairs:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.statistics import LEAST_P, seeds_interval
+from attnjax.experiment.tuning import in_words
 from attnjax.reporting.number import MISSING, estimate, interval, number
-from attnjax.reporting.summary import (
+from attnjax.results.summary import (
     Change,
     ClaimRow,
     PublishedRow,
@@ -29,18 +30,18 @@ MARKS = {
 
 
 def heading(summary: Summary, key: MetricKey) -> str:
-    """The metric in words, with an arrow if one direction is better."""
+    """Return the metric in words, with an arrow if one direction is better."""
     better = summary.better(key)
     return str(key) if better is None else f"{key} {ARROWS[better]}"
 
 
 def count(value: float | None) -> str:
-    """A whole number with separators of thousands."""
+    """Format a whole number with separators of thousands."""
     return MISSING if value is None else f"{value:,.0f}"
 
 
 def best(summary: Summary, key: MetricKey) -> set[str]:
-    """The variants with the best mean among those that were tested on the same test set.
+    """Return the variants with the best mean among those that were tested on the same test set.
 
     A variant whose test set no other variant has is left out: it cannot be compared.
     """
@@ -59,7 +60,7 @@ def best(summary: Summary, key: MetricKey) -> set[str]:
 
 
 def verdict(claim: ClaimRow) -> str:
-    """The verdict with its mark; whether the claim is exploratory, or younger than the runs."""
+    """Return the verdict with its mark; whether the claim is exploratory, or younger than runs."""
     return f"{MARKS[claim.verdict]} {verdict_words(claim)}"
 
 
@@ -69,6 +70,11 @@ def verdict_words(claim: ClaimRow) -> str:
     words += ["exploratory"] if claim.exploratory else []
     words += ["added after the runs"] if claim.added else []
     return ", ".join(words)
+
+
+def machine(claim: ClaimRow) -> str:
+    """Return the kind of machine that the verdict is of, if several have one: ", on h100-1"."""
+    return f", on {claim.machine}" if claim.machine else ""
 
 
 def quantity(claim: ClaimRow) -> str:
@@ -117,7 +123,7 @@ def estimated(claim: ClaimRow) -> str:
 
 
 def seeds(claim: ClaimRow) -> str:
-    """The value of each seed, and the seed that lies far off the others."""
+    """Return the value of each seed, and the seed that is an outlier."""
     sentence = "by seed: " + ", ".join(f"{seed}: {number(value, 3)}" for seed, value in claim.seeds)
     if claim.far_off is not None:
         sentence += f"; seed {claim.far_off} lies far off the others"
@@ -132,7 +138,7 @@ def cause(claim: ClaimRow) -> str:
 
 
 def at_ties(claim: ClaimRow) -> str:
-    """The number of combinations of tied values with the verdict; "": no values are tied."""
+    """Return the number of combinations of tied values with the verdict; "": no values are tied."""
     if claim.combinations == 1:
         return ""
     return f"the same at {claim.combinations} combinations of tied values"
@@ -143,7 +149,7 @@ FEW = 10
 
 
 def few_seeds(claim: ClaimRow) -> str:
-    """What few seeds cannot exclude: "3 of 3 seeds meet it; up to 71 % of seeds could fail"."""
+    """Say what few seeds cannot exclude: "3 of 3 seeds meet it; up to 71 % of seeds could fail"."""
     number, reproduced = len(claim.seeds), claim.verdict == "reproduced"
     decided = reproduced or claim.verdict == "not reproduced"
     if claim.basis == "count" or not decided or number >= FEW:
@@ -156,7 +162,7 @@ def few_seeds(claim: ClaimRow) -> str:
 
 
 def wanting(claim: ClaimRow) -> str:
-    """How many more seeds would decide an undecided claim, and how long they would take."""
+    """Return how many more seeds would decide an undecided claim, and how long they would take."""
     if claim.verdict != "undecided":
         return ""
     if claim.more_seeds is None:
@@ -167,45 +173,43 @@ def wanting(claim: ClaimRow) -> str:
 
 
 def origin(claim: ClaimRow) -> str:
-    """The source of a claim in the paper, or the words that the question is ours."""
+    """Return the source of a claim in the paper, or the words that the question is ours."""
     return claim.source or "our own question"
 
 
 def published(figure: PublishedRow) -> str:
-    """The paper and table of a figure, and why it cannot be compared with ours."""
+    """Return the paper and table of a figure, and why it cannot be compared with ours."""
     where = f"{figure.paper}, {figure.table}"
     return f"{where}; not comparable: {figure.why_not}" if figure.why_not else where
 
 
 def changed(change: Change, rows: tuple[Row, ...]) -> str:
-    """One change in words: the field, both values, and the variants unless all have it."""
+    """Describe one change: the field, both values, and the variants unless all have it."""
     sentence = f"{change.path}: {change.run} (the file: {change.file})"
     everyone = {row.variant for row in rows} == set(change.variants)
     return sentence if everyone else f"{sentence}, in {', '.join(change.variants)}"
 
 
 def tuned(tunings: Sequence[TuningRow]) -> str:
-    """The tuned fields, and how their values were chosen."""
+    """Return the tuned fields, and how their values were chosen."""
     fields = dict.fromkeys(field for tuning in tunings for field in tuning.fields)
-    seeds = dict.fromkeys(
-        str(seed) for tuning in tunings for seed in tuning.seeds or (tuning.seed,)
-    )
+    seeds = dict.fromkeys(str(seed) for tuning in tunings for seed in tuning.seeds)
     mean = "the lowest validation loss, " + ("seed" if len(seeds) == 1 else "mean of seeds")
     return f"{', '.join(fields)}: tuned by {mean} {', '.join(seeds)}"
 
 
 def grid(tunings: Sequence[TuningRow]) -> list[tuple[float, ...]]:
-    """The points that some variant was tuned over, in their order."""
+    """Return the points that some variant was tuned over, in their order."""
     return sorted({point.values for tuning in tunings for point in tuning.points})
 
 
 def loss_at(tuning: TuningRow, values: tuple[float, ...]) -> str:
-    """The validation loss at a point of the grid, in words; "": the point was not tried."""
+    """Return the validation loss at a point of the grid, in words; "": the point was not tried."""
     return ", ".join(_loss(point) for point in tuning.points if point.values == values)
 
 
 def losses(tuning: TuningRow) -> str:
-    """The validation loss at each point of the grid, in words."""
+    """Return the validation loss at each point of the grid, in words."""
     return ", ".join(f"{values(point.values)}: {_loss(point)}" for point in tuning.points)
 
 
@@ -215,7 +219,7 @@ def _loss(point: TunedPoint) -> str:
 
 
 def chosen(tuning: TuningRow) -> str:
-    """The chosen values, and a warning if they lie at the edge of the grid."""
+    """Return the chosen values, and a warning if they lie at the edge of the grid."""
     if not tuning.edges:
         return values(tuning.chosen)
     where = "" if len(tuning.fields) == 1 else f" of {', '.join(tuning.edges)}"
@@ -223,5 +227,5 @@ def chosen(tuning: TuningRow) -> str:
 
 
 def values(point: Sequence[float]) -> str:
-    """A value for each tuned field, in their order."""
-    return " and ".join(f"{value:.12g}" for value in point)
+    """Return a value for each tuned field, in their order."""
+    return in_words(point)

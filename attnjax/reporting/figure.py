@@ -19,18 +19,18 @@ from attnjax.evaluation.measures.base import Picture
 from attnjax.reporting import drawing, evidence
 from attnjax.reporting.runs import CurvePoint, visible
 from attnjax.reporting.series import Panel, finite
-from attnjax.reporting.summary import ClaimRow
+from attnjax.results.summary import ClaimRow
 
 _FIGURES = Path(__file__).parent / "figures"
 
 
 def draw(figure: str, label: str, **values: Any) -> Markup:
-    """A figure of figures/ with its values, as an SVG element of the page."""
+    """Draw a figure of figures/ with its values, as an SVG element of the page."""
     return svg(_specification(figure, **values) | {"config": _specification("config")}, label)
 
 
 def svg(chart: dict[str, Any], label: str) -> Markup:
-    """The chart as an SVG element of the page, without a namespace, which HTML does not need."""
+    """Draw a chart as an SVG element of the page; HTML needs no namespace."""
     text = drawing.svg(chart)
     size = re.search(r'width="[^"]*" height="[^"]*" viewBox="[^"]*"', text)
     if size is None:
@@ -43,7 +43,7 @@ def svg(chart: dict[str, Any], label: str) -> Markup:
 
 
 def forest(claim: ClaimRow) -> Markup | None:
-    """A claim: its interval as a bar, each seed as a dot, its region as a band.
+    """Draw a claim: its interval as a bar, each seed as a dot, its region as a band.
 
     None: there is no number, or a single seed, which has no interval.
     """
@@ -69,7 +69,7 @@ def forest(claim: ClaimRow) -> Markup | None:
 
 
 def seeds(metric: str, values: Mapping[str, Sequence[float | None]]) -> Markup | None:
-    """A metric: for each variant dots for seeds and a stroke at the mean.
+    """Draw a metric: for each variant dots for seeds and a stroke at the mean.
 
     None: no variant has two seeds with a value.
     """
@@ -97,7 +97,7 @@ def learning(
     train: Mapping[str, Sequence[CurvePoint]],
     valid: Mapping[str, Sequence[CurvePoint]],
 ) -> Markup:
-    """One variant's training and validation loss over the seeds; the others' training loss faint.
+    """Draw a variant's training and validation loss over seeds; the others' training loss faint.
 
     The line is the mean over the seeds, the band reaches from the least to the greatest. All
     variants have the same axes.
@@ -126,7 +126,7 @@ def learning(
 
 
 def attention(variant: str, picture: Picture) -> Markup:
-    """The attention weights of one sentence: source across, target down, gold cells outlined."""
+    """Draw the attention of a sentence: source across, target down, gold cells outlined."""
     source, target = ([*map(visible, side)] for side in (picture.source, picture.target))
     cells = [
         {"x": x, "y": y, "weight": min(1.0, weight)}
@@ -158,12 +158,12 @@ def attention(variant: str, picture: Picture) -> Markup:
 
 
 def interactive(figure: str) -> dict[str, Any]:
-    """A figure that the page's script draws."""
+    """Return the specification of a figure that the page's script draws."""
     return _specification(figure) | {"config": _specification("config")}
 
 
 def lines(panel: Panel) -> Markup:
-    """A panel: a line through the means, a dot for each seed, the claimed slope dotted."""
+    """Draw a panel: a line through the means, a dot for each seed, the claimed slope dotted."""
     points, means, claimed = [], [], []
     for line in panel.series:
         means += [{"series": line.name, "place": x, "value": v} for x, v in line.means]
@@ -200,7 +200,7 @@ def lines(panel: Panel) -> Markup:
 
 
 def _specification(figure: str, **values: Any) -> dict[str, Any]:
-    """A file of figures/ with its values."""
+    """Read a specification of figures/ and fill in its values."""
 
     def filled(item: Any) -> Any:
         if isinstance(item, dict):
@@ -213,7 +213,7 @@ def _specification(figure: str, **values: Any) -> dict[str, Any]:
 
 
 def _curve(points: Sequence[CurvePoint], color: str) -> dict[str, Any]:
-    """The mean of a curve and its band; a curve of few points has dots, too."""
+    """Specify the mean of a curve and its band; a curve of few points has dots, too."""
     values = [point._asdict() for point in points]
     return _specification("curve", points=values, color=color, dots=int(len(points) < 10))
 
@@ -221,7 +221,7 @@ def _curve(points: Sequence[CurvePoint], color: str) -> dict[str, Any]:
 def _fitted(
     values: Sequence[float], scale: dict[str, Any], axis: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Scale and axis; around the value, if all values are equal, which Vega would label 0."""
+    """Fit scale and axis around the value if all are equal: Vega would label it 0."""
     value = values[0]
     if any(other != value for other in values):
         return scale, axis
@@ -234,7 +234,7 @@ def _fitted(
 
 
 def _ticks(values: Sequence[float]) -> list[float]:
-    """Round values for a logarithmic axis: powers of ten, or 1, 2 and 5 times them if near."""
+    """Choose ticks of a logarithmic axis: powers of ten, or 1, 2 and 5 times them if near."""
     low, high = math.log10(min(values)), math.log10(max(values))
     factors = (1, 2, 5) if high - low < 2 else (1,)
     powers = range(math.floor(low), math.ceil(high) + 1)
@@ -242,5 +242,5 @@ def _ticks(values: Sequence[float]) -> list[float]:
 
 
 def _kind(values: Sequence[float], *, ratio: float) -> str:
-    """The kind of scale: logarithmic if all values are positive and their ratio exceeds `ratio`."""
+    """Choose a logarithmic scale if all values are positive and their ratio exceeds `ratio`."""
     return "log" if min(values) > 0 and max(values) / min(values) > ratio else "linear"

@@ -57,6 +57,6 @@ def show(weights: Any, rows: Sequence[str] = (), columns: Sequence[str] = ()) ->
 
 
 def _colors() -> str:
-    """The colors of the report in light mode."""
+    """Return the colors of the report in light mode."""
     style = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
     return " ".join(re.findall(r"--\w+: #\w+;", style.partition("}")[0]))

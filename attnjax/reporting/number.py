@@ -6,7 +6,7 @@ MISSING = "–"
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """`value` to `digits` significant digits; a dash for None, and words if it is not finite."""
+    """Format `value` to `digits` significant digits; a dash for None, words if it is not finite."""
     if value is None:
         return MISSING
     if not math.isfinite(value):
@@ -19,7 +19,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def measured(mean: float | None, deviation: float | None) -> str:
-    """`mean ± deviation`, with one significant digit of the deviation, or two if the first is 1.
+    """Format `mean ± deviation`, with one digit of the deviation, or two if the first is 1.
 
     The mean is rounded to the same place. A deviation of None (one seed), or one that is not
     finite, is left out.
@@ -36,13 +36,13 @@ def measured(mean: float | None, deviation: float | None) -> str:
 
 
 def _rounded(value: float, places: int) -> str:
-    """A number to a decimal place; to tens, hundreds, ... for a negative one."""
+    """Round a number to a decimal place; to tens, hundreds, ... for a negative one."""
     shown = f"{round(value, places):,.{max(0, places)}f}"
     return shown if abs(value) >= 10_000 else shown.replace(",", "")
 
 
 def estimate(value: float, low: float, high: float) -> tuple[str, str]:
-    """An estimate and its interval, to two digits of the interval's width."""
+    """Format an estimate and its interval, to two digits of the interval's width."""
     if low == high or not all(map(math.isfinite, (value, low, high))):
         return number(value), interval(low, high)
     places = min(max(0, 1 - math.floor(math.log10((high - low) / 2))), 9)
@@ -50,7 +50,7 @@ def estimate(value: float, low: float, high: float) -> tuple[str, str]:
 
 
 def interval(low: float, high: float) -> str:
-    """`low to high`; an infinite end is no bound."""
+    """Format `low to high`; an infinite end is no bound."""
     if math.isfinite(low) and math.isfinite(high):
         return f"{low:.4g} to {high:.4g}"
     if math.isfinite(low):

@@ -6,6 +6,7 @@ figure that cannot be drawn stands the reason. What needs no script is drawn wit
 puts figures that a reader works in into the place of still ones.
 """
 
+import statistics
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -21,15 +22,16 @@ from attnjax.config.serialize import json_text
 from attnjax.errors import UserError, first_line
 from attnjax.files import write_atomically
 from attnjax.reporting import drawing, embedded, evidence, figure
-from attnjax.reporting.costs import costs
-from attnjax.reporting.number import measured, number
-from attnjax.reporting.runs import attention, folders, head_picture, losses
+from attnjax.reporting.evidence import count
+from attnjax.reporting.number import MISSING, measured, number
+from attnjax.reporting.runs import attention, curve, folders, head_picture, losses
 from attnjax.reporting.series import Panel, by_length, mechanism
-from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import COSTS
+from attnjax.results.summary import Row, Summary
 
 FILE = "report.html"
 SCRIPTS = ("report.js", "attention.js", "curves.js", "answers.js")
+RELOAD = 30
 NOT_DRAWN = Markup('<p class="caption">This figure could not be drawn: {}</p>')
 
 type Figures = list[tuple[str, Markup]]
@@ -37,16 +39,20 @@ type Figures = list[tuple[str, Markup]]
 
 
 @drawing.in_one_process()
-def write(folder: Path, summary: Summary, sentences: int | None = None) -> Path:
+def write(
+    folder: Path, summary: Summary, sentences: int | None = None, *, unfinished: bool = False
+) -> Path:
     """Write the report of the experiment with its runs in `folder`; return the report's path.
 
-    For `sentences` see `embedded.attentions`.
+    For `sentences` see `embedded.attentions`. A page that is `unfinished` loads itself again every
+    RELOAD seconds.
     """
-    runs = {row.variant: folders(folder, row) for row in summary.rows}
+    runs = {row.variant: folders(row) for row in summary.rows}
     data, runtime = _embedded(folder, runs, sentences)
     content = render(
         "report.html.jinja",
         summary=summary,
+        reload=RELOAD if unfinished else 0,
         say=evidence,
         number=number,
         measured=measured,
@@ -72,7 +78,7 @@ def write(folder: Path, summary: Summary, sentences: int | None = None) -> Path:
 
 
 def render(template: str, **values: Any) -> str:
-    """A template beside this file with its values, and the style of all pages."""
+    """Render a template beside this file with its values, and the style of all pages."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=select_autoescape(["html.jinja"]),
@@ -87,7 +93,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def text(*names: str) -> Markup:
-    """The content of files beside this one."""
+    """Return the content of files beside this one."""
     here = Path(__file__).parent
     return Markup("\n".join((here / name).read_text(encoding="utf-8") for name in names))
 
@@ -95,7 +101,7 @@ def text(*names: str) -> Markup:
 def _embedded(
     folder: Path, runs: Mapping[str, Sequence[Path]], sentences: int | None
 ) -> tuple[dict[str, Any], Markup]:
-    """The script's data, and the program that draws curves; what is damaged is left out."""
+    """Return the script's data, and the program that draws curves; what is damaged is left out."""
     data: dict[str, Any] = {}
     runtime = Markup("")
     with suppress(UserError):
@@ -108,7 +114,7 @@ def _embedded(
 
 
 def _logged(folder: Path, runs: Mapping[str, Sequence[Path]]) -> dict[str, list[Path]]:
-    """The runs of each variant, and those that are still being trained."""
+    """Return the runs of each variant, and those that are still being trained."""
     logged = {name: [*own] for name, own in runs.items()}
     for path in sorted(folder.glob("*/seed-*/metrics.jsonl")):
         own = logged.setdefault(path.parents[1].name, [])
@@ -118,7 +124,7 @@ def _logged(folder: Path, runs: Mapping[str, Sequence[Path]]) -> dict[str, list[
 
 
 def _prose(note: str) -> list[tuple[str, str]]:
-    """The note's blocks: ("p", paragraph), or ("pre", code) for one that is indented."""
+    """Return the note's blocks: ("p", paragraph), or ("pre", code) for one that is indented."""
     blocks = textwrap.dedent(note).strip("\n").split("\n\n")
     return [
         ("pre", textwrap.dedent(block).strip("\n")) if block.startswith("    ") else ("p", block)
@@ -128,11 +134,41 @@ def _prose(note: str) -> list[tuple[str, str]]:
 
 
 def _drawn(draw: Callable[..., Markup | None], *values: Any) -> Markup:
-    """A figure, "" if there is nothing to draw; an error must not lose the report."""
+    """Draw a figure, "" if there is nothing to draw; an error must not lose the report."""
     try:
         return draw(*values) or Markup()
     except Exception as error:
         return NOT_DRAWN.format(f"{type(error).__name__}: {first_line(error)}")
+
+
+def costs(row: Row, runs: Sequence[Path]) -> dict[str, str]:
+    """Return the costs of a variant, in words, by the headings of their columns."""
+    cost, logs = row.cost, [curve(run) for run in runs]
+    sizes = dict(cost.examples) if cost else {}
+    speeds, memory = _values(logs, "tokens per second"), _values(logs, "memory")
+    return {
+        "parameters": count(row.parameters),
+        "examples train / valid / test": " / ".join(
+            count(sizes.get(split)) for split in ("train", "valid", "test")
+        ),
+        "largest batch B × S × T": " × ".join(map(str, cost.shape)) if cost else MISSING,
+        "tokens a step": count(cost.tokens or None) if cost else MISSING,
+        "FLOPs a step": number(cost.flops, 3) if cost else MISSING,
+        "steps": count(cost.steps) if cost else MISSING,
+        "seconds a seed": count(row.seconds / len(row.seeds)),
+        "tokens/s a seed": count(statistics.median(speeds) if speeds else None),
+        "peak memory": f"{max(memory) / 2**20:,.0f} MiB" if memory else MISSING,
+    }
+
+
+def _values(logs: Sequence[Mapping[str, Sequence[tuple[int, float]]]], name: str) -> list[float]:
+    return [
+        value
+        for log in logs
+        for of, points in log.items()
+        if of.startswith("train ") and of.endswith(name)
+        for _, value in points
+    ]
 
 
 def _seeds(summary: Summary) -> Figures:
@@ -157,7 +193,7 @@ def _learning(runs: Mapping[str, Sequence[Path]]) -> Figures:
 
 
 def _attention(runs: Mapping[str, Sequence[Path]]) -> Figures:
-    """The first head of the last attention to the source, of the first seed and sentence."""
+    """Draw the first head of the last attention to the source, of the first seed and sentence."""
     figures = []
     for variant, own in runs.items():
         try:
@@ -175,7 +211,7 @@ def _attention(runs: Mapping[str, Sequence[Path]]) -> Figures:
 
 
 def _decoded(attention: Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]) -> bool:
-    """Whether some sentence of the script's data is one that a decoder is given."""
+    """Return whether some sentence of the script's data is one that a decoder is given."""
     kept = [sentence for seeds in attention.values() for own in seeds.values() for sentence in own]
     return any(sentence["decoded"] for sentence in kept)
 

@@ -17,7 +17,7 @@ from attnjax.errors import UserError
 from attnjax.evaluation.attention_record import LayerWeights, SentenceAttention
 from attnjax.evaluation.measures.base import Picture
 from attnjax.files import plain_file
-from attnjax.reporting.summary import Row
+from attnjax.results.summary import Row
 from attnjax.training.log.metrics_log import read
 
 _POINTS = 150
@@ -37,42 +37,42 @@ class CurvePoint(NamedTuple):
     high: float
 
 
-def folders(folder: Path, row: Row) -> list[Path]:
-    """The run folders of a variant that still exist, in the order of its seeds."""
-    return [folder / name for name in row.runs if (folder / name).is_dir()]
+def folders(row: Row) -> list[Path]:
+    """Return the run folders of a variant that still exist, in the order of its seeds."""
+    return [run for run in row.runs if run.is_dir()]
 
 
 def losses(runs: Sequence[Path], split: Literal["train", "valid"]) -> list[CurvePoint]:
-    """The loss of one variant on a split, over its seeds."""
+    """Return the loss of one variant on a split, over its seeds."""
     values: dict[int, list[float]] = defaultdict(list)
     for run in runs:
         for step, loss in curve(run).get(f"{split} loss", ()):
             values[step].append(loss)
     points = [
-        CurvePoint(step, statistics.fmean(each), min(each), max(each))
-        for step, each in sorted(values.items())
+        CurvePoint(step, statistics.fmean(seeds), min(seeds), max(seeds))
+        for step, seeds in sorted(values.items())
     ]
     return _thinned(points, _POINTS)
 
 
 def curve(run: Path, most: int = sys.maxsize) -> dict[str, list[tuple[int, float]]]:
-    """Every number of a run's log: (step, value), at most so many, by "train loss" and the like."""
+    """Read a run's log: (step, value), at most `most`, by "train loss" and the like."""
     points: dict[str, list[tuple[int, float]]] = defaultdict(list)
     for row in read(run):
         for name, value in row.items():
             if name not in ("step", "epoch", "split") and math.isfinite(value):
                 points[f"{row['split']} {name.replace('_', ' ')}"].append((row["step"], value))
-    return {name: _thinned(each, most) for name, each in points.items()}
+    return {name: _thinned(values, most) for name, values in points.items()}
 
 
 def _thinned[T](points: list[T], most: int) -> list[T]:
-    """Every n-th of the points, the last included."""
+    """Return every n-th of the points, the last included."""
     stride = max(1, -(-len(points) // most))
     return points[::-1][::stride][::-1]
 
 
 def attention(run: Path) -> tuple[SentenceAttention, ...]:
-    """The kept attention of a run; (): it has none."""
+    """Return the kept attention of a run; (): it has none."""
     path = run / "attention.json"
     if not path.exists():
         return ()
@@ -84,7 +84,7 @@ def attention(run: Path) -> tuple[SentenceAttention, ...]:
 
 
 def _checked(item: Any) -> SentenceAttention:
-    """A sentence of a file, which may hold anything."""
+    """Check that an item of a file, which may hold anything, is a sentence; return it."""
     if not isinstance(item, SentenceAttention):
         raise UserError(f"wanted the attention to a sentence; got {shown(item)}")
     check_fields(item)
@@ -94,7 +94,7 @@ def _checked(item: Any) -> SentenceAttention:
 
 
 def head_picture(sentence: SentenceAttention, layer: LayerWeights, head: int) -> Picture:
-    """The weights of one head as a picture."""
+    """Return the weights of one head as a picture."""
     of_words = (layer.rows, layer.columns) == ("target", "source")
     return Picture(
         source=sentence.words(layer.columns),
@@ -105,7 +105,7 @@ def head_picture(sentence: SentenceAttention, layer: LayerWeights, head: int) ->
 
 
 def references(run: Path) -> list[tuple[str, str]] | None:
-    """Source and reference of each test sentence; None: the run kept none."""
+    """Return source and reference of each test sentence; None: the run kept none."""
     path = run / "references.json"
     if not path.exists():
         return None
@@ -135,7 +135,7 @@ def hypotheses(run: Path, count: int | None = None) -> list[str]:
 
 
 def visible(token: str) -> str:
-    """A token with blanks, marks and invisible characters made visible."""
+    """Return a token with blanks, marks and invisible characters made visible."""
     known = {"": "∅", SPECIAL[START]: "⊢", SPECIAL[END]: "∎"}
     if token in known:
         return known[token]

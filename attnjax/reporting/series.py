@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attnjax.evaluation.measurement import MetricKey
-from attnjax.reporting.summary import Column, SlopeLine, Summary
+from attnjax.results.summary import Column, SlopeLine, Summary
 
 COLORS = ("var(--accent)", "var(--second)", "var(--third)")
 """More colors cannot be told apart in light mode, in dark mode and in print."""
@@ -49,7 +49,7 @@ class Panel:
 
 
 def by_length(summary: Summary) -> list[Panel]:
-    """One panel for each metric by length, with a line for each variant.
+    """Return one panel for each metric by length, with a line for each variant.
 
     A variant that kept no lengths of its sources has no line.
     """
@@ -79,7 +79,7 @@ def by_length(summary: Summary) -> list[Panel]:
 
 
 def mechanism(summary: Summary) -> list[Panel]:
-    """One panel for each metric and axis, with a line for each set of variants of a claimed slope.
+    """Return one panel for each metric and axis, with a line for the variants of a claimed slope.
 
     Both moments of a metric share a panel. Drawn are the metrics of the claimed slopes and those
     that judge nothing; the axes are logarithmic, so values that are not positive are left out.
@@ -114,7 +114,7 @@ def mechanism(summary: Summary) -> list[Panel]:
 
 
 def _claimed(summary: Summary) -> dict[SlopeLine, dict[MetricKey, float | None]]:
-    """The middle of each claimed slope's region, by metric; None: the region has none."""
+    """Return the middle of each claimed slope's region, by metric; None: the region has none."""
     claimed: dict[SlopeLine, dict[MetricKey, float | None]] = defaultdict(dict)
     for claim in summary.claims:
         if claim.slope is not None:
@@ -124,7 +124,7 @@ def _claimed(summary: Summary) -> dict[SlopeLine, dict[MetricKey, float | None]]
 
 
 def _positive(summary: Summary, slope: SlopeLine, key: MetricKey) -> list[list[float]]:
-    """The positive values of a metric, for each place of a slope one number per seed."""
+    """Return the positive values of a metric, for each position of a slope one number per seed."""
     columns = {row.variant: column for row in summary.rows if (column := row.column(key))}
     return [
         [value for value in finite(columns[name].values) if value > 0] if name in columns else []
@@ -133,5 +133,5 @@ def _positive(summary: Summary, slope: SlopeLine, key: MetricKey) -> list[list[f
 
 
 def finite(values: Sequence[float | None]) -> list[float]:
-    """The values that were measured and are finite."""
+    """Return the values that were measured and are finite."""
     return [value for value in values if value is not None and math.isfinite(value)]

@@ -13,7 +13,7 @@ from attnjax.console import PlainConsole
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.reporting import evidence as say
 from attnjax.reporting.number import measured, number
-from attnjax.reporting.summary import ClaimRow, Row, Summary
+from attnjax.results.summary import ClaimRow, Row, Summary
 
 COSTS = ("n", "parameters", "seconds")
 SPREAD = "±: the standard deviation over seeds"
@@ -56,7 +56,7 @@ def _parts(summary: Summary, verbose: bool) -> Iterator[RenderableType]:
     yield Text("; ".join([SPREAD, TIME] if summary.has_deviations else [TIME]))
     if tunings := summary.tunings:
         yield Text(say.tuned(tunings))
-        rows = ((each.variant, say.losses(each), say.chosen(each)) for each in tunings)
+        rows = ((row.variant, say.losses(row), say.chosen(row)) for row in tunings)
         yield _table(("variant", "validation loss at each value", "chosen"), rows)
     if summary.claims:
         yield _claims(summary.claims, verbose)
@@ -93,7 +93,9 @@ def _claims(claims: Iterable[ClaimRow], verbose: bool) -> Table:
         else:
             decided = filter(None, (say.target(claim), say.cause(claim)))
             lines = [claim.text, say.estimated(claim), "; ".join(decided)]
-        verdict = Text(say.verdict(claim), style=_STYLES.get(claim.verdict, "bold"))
+        verdict = Text(
+            say.verdict(claim) + say.machine(claim), style=_STYLES.get(claim.verdict, "bold")
+        )
         drawn.add_row(verdict, Text("\n".join(lines)))
     return drawn
 
@@ -109,7 +111,7 @@ def _cells(row: Row, metrics: Sequence[MetricKey], costs: Sequence[str]) -> Iter
 def _table(
     texts: Sequence[str], rows: Iterable[Iterable[str]], numbers: Sequence[str] = ()
 ) -> Table:
-    """A table that takes more lines on a narrow screen: the widest columns are broken first."""
+    """Draw a table whose widest columns are broken first on a narrow screen."""
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in texts:
         drawn.add_column(Text(name), overflow="fold")

@@ -1,4 +1,5 @@
-"""Results: the finished runs of an experiment together, its claims and verdicts."""
+"""Results: finished runs as records, judged together: rows, claims and verdicts."""
 
-from attnjax.results.run_rows import rows as rows
-from attnjax.results.summary import summarize as summarize
+from attnjax.results.folder import rows as rows, summarize as summarize
+from attnjax.results.judging import judge as judge
+from attnjax.results.read import read_records as read_records, read_runs as read_runs

@@ -1,42 +1,112 @@
-"""What finished runs are of: fields that differ, data, costs, environment, the metrics' meaning."""
+"""What finished runs are of: fields that differ, data, environment, the metrics' meaning."""
 
 import inspect
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from attnjax.config.serialize import to_json
+from attnjax.config.serialize import record_differences, to_json
+from attnjax.config.vary import vary
 from attnjax.experiment.load import ExperimentFile
-from attnjax.reporting.summary import FieldRow
-from attnjax.results.variant_runs import VariantRuns
-from attnjax.runs.result import RunResult
+from attnjax.results.record import Record, RunSource
+from attnjax.results.summary import Change, FieldRow, Summary
+from attnjax.results.variants import Variant
+from attnjax.runs.provenance import other_versions
+
+type Runs = Mapping[str, Sequence[Record]]
+"""The records of each variant."""
 
 
-def differing(loaded: ExperimentFile, variants: Mapping[str, VariantRuns]) -> tuple[FieldRow, ...]:
-    """The fields in which the runs of some variant differ from the file's base.
+def described(summary: Summary, loaded: ExperimentFile, variants: Mapping[str, Variant]) -> Summary:
+    """Return the summary with all that says of what its runs are."""
+    runs = {name: variant.records for name, variant in variants.items()}
+    return replace(
+        summary,
+        changes=_changes(variants),
+        remarks=_remarks(runs),
+        fields=_differing(loaded, runs),
+        meanings=_meanings(loaded, variants),
+        environment=_environment(runs),
+    )
 
-    Fields that have the same values in every variant share a row.
+
+def _differing(loaded: ExperimentFile, variants: Runs) -> tuple[FieldRow, ...]:
+    """Return the fields in which the runs of some variant differ from the file's base.
+
+    Fields that have the same values in every variant share a row. The file of a record does not say
+    its settings, which are those of the file's variant, up to the values that tuning chose.
     """
     base = to_json(loaded.ablation.base, loaded.own)
     values: dict[str, dict[str, str]] = defaultdict(dict)
     of_base: dict[str, str] = {}
-    for name, runs in variants.items():
-        for path, run, file in next(iter(runs.manifests.values())).differences(base):
-            values[path][name], of_base[path] = shown(run), shown(file)
+    for name, records in variants.items():
+        for path, run, file in _differences(loaded, name, records[0], base):
+            values[path][name], of_base[path] = _shown(run), _shown(file)
     rows: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for path, row in values.items():
         rows[of_base[path], *(row.get(name, of_base[path]) for name in variants)].append(path)
     return tuple(FieldRow(paths=tuple(paths), values=row) for row, paths in rows.items())
 
 
-def shown(value: Any) -> str:
-    """A value of a record, in words."""
+def _differences(
+    loaded: ExperimentFile, name: str, record: Record, base: Any
+) -> Sequence[tuple[str, Any, Any]]:
+    """Return the paths where a run differs from the file's base, with its value and the base's."""
+    if record.run is not None:
+        return record.run.manifest.differences(base)
+    variant = vary(loaded.ablation.variants[name], record.tuned)
+    return record_differences(to_json(variant, loaded.own), base)
+
+
+def _shown(value: Any) -> str:
+    """Return a value of a record in words."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def environment(latest: RunResult) -> tuple[tuple[str, str], ...]:
-    """Where a run was made, in pairs of a name and its value; what is unknown is left out."""
+def _changes(variants: Mapping[str, Variant]) -> tuple[Change, ...]:
+    """Return the fields in which runs differ from the file, with the variants of those runs."""
+    alike: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for name, variant in variants.items():
+        for path, (ours, theirs) in variant.changes.items():
+            alike[path, _shown(ours), _shown(theirs)].append(name)
+    return tuple(
+        Change(path=path, file=ours, run=theirs, variants=tuple(names))
+        for (path, ours, theirs), names in alike.items()
+    )
+
+
+def _remarks(variants: Runs) -> tuple[str, ...]:
+    """Return what a reader must know of the runs: notes on data, and code other than this one."""
+    alike: dict[str, list[str]] = defaultdict(list)
+    for name, records in variants.items():
+        runs = [record.run for record in records if record.run is not None]
+        for note in dict.fromkeys(note for run in runs for note in _notes(run)):
+            alike[note].append(name)
+    data = [
+        f"data: {note}" if len(names) == len(variants) else f"data of {', '.join(names)}: {note}"
+        for note, names in alike.items()
+    ]
+    other = other_versions(record.code for records in variants.values() for record in records)
+    return (*data, other) if other else tuple(data)
+
+
+def _notes(run: RunSource) -> Iterator[str]:
+    """Yield the splits that a corpus has under another name, and the notes on the data."""
+    splits = run.result.splits
+    renamed = {split: of for split, of in splits.items() if not of.startswith(f"{split}:")}
+    if renamed:
+        yield "; ".join(f"{split} is {of}" for split, of in renamed.items())
+    yield from run.result.notes
+
+
+def _environment(variants: Runs) -> tuple[tuple[str, str], ...]:
+    """Return where the latest run was made, in pairs of a name and its value, if it is known."""
+    records = [record for of_variant in variants.values() for record in of_variant]
+    if not records:
+        return ()
+    latest = max(records, key=lambda record: record.date)
     code, machine = latest.code, latest.machine
     pairs = {"device": latest.device}
     if machine is not None:
@@ -51,13 +121,14 @@ def environment(latest: RunResult) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, value in pairs.items() if value) + (("date", latest.date),)
 
 
-def meanings(
-    loaded: ExperimentFile, variants: Mapping[str, VariantRuns]
+def _meanings(
+    loaded: ExperimentFile, variants: Mapping[str, Variant]
 ) -> tuple[tuple[str, str], ...]:
-    """What each metric and measure means: its name, and the first paragraph of its docstring."""
+    """Return what each metric and measure means: the first paragraph of its docstring."""
     known: dict[str, str] = {}
-    for name, runs in variants.items():
-        metric = next((kept.metric for kept in runs.sentences.values()), None)
+    for name, variant in variants.items():
+        kept = (run.numbers.sentences for run in variant.chosen)
+        metric = next((sentences.metric for sentences in kept if sentences is not None), None)
         if metric is not None:
             known[metric.name.replace("_", " ")] = _first_paragraph(metric)
         for measure in loaded.ablation.variants[name].measures:
@@ -69,3 +140,8 @@ def meanings(
 
 def _first_paragraph(part: Any) -> str:
     return " ".join((inspect.getdoc(type(part)) or "").partition("\n\n")[0].split())
+
+
+def with_setting(loaded: ExperimentFile) -> str:
+    """Return how a command names the experiment: "name --setting paper"."""
+    return loaded.name if loaded.setting is None else f"{loaded.name} --setting {loaded.setting}"

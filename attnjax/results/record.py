@@ -1,13 +1,15 @@
-"""The record of a finished run: a small file that is kept, where a run's folder is not.
+"""A finished run, wherever it lies: in its folder, or in a small file that is kept.
 
-    <records>/<experiment>[-<setting>]/<variant>/<key>-seed-<seed>-<machine>.json
+    <runs>/<experiment>/<variant>/seed-<seed>/           made of config.json and result.json
+    <records>/<experiment>[-<setting>]/<variant>/<key>-seed-<seed>-<machine>.json    format 1
 
-Records of equal keys add up over days and machines. A record is never written by hand, and never
-changed: it has a digest of its own content.
+Whatever speaks of several runs reads records and nothing else, see `attnjax.results.judging`;
+`attnjax.results.read` reads them.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +24,6 @@ from attnjax.config.record import (
     WholeNumber,
     folder_name,
     number,
-    read_record,
 )
 from attnjax.config.serialize import from_json, to_json
 from attnjax.errors import UserError
@@ -30,20 +31,19 @@ from attnjax.evaluation import sentence_stats
 from attnjax.evaluation.measurement import Measurement, MeasurementRecord
 from attnjax.evaluation.packed_array import packed, unpacked
 from attnjax.evaluation.sentence_stats import Sentences
-from attnjax.experiment.design import design, short_digest
+from attnjax.evaluation.training_cost import TrainingCost
 from attnjax.experiment.estimands import RunMetrics
-from attnjax.experiment.load import ExperimentFile
-from attnjax.files import file_digest
+from attnjax.experiment.tuning import in_a_file_name
 from attnjax.nn.paths import flat
-from attnjax.reporting import evidence
-from attnjax.runs.json_files import read_sealed, write_sealed
-from attnjax.runs.manifest import CONFIG, read
+from attnjax.runs.manifest import Manifest
 from attnjax.runs.provenance import Code
-from attnjax.runs.result import RESULT
-from attnjax.runs.run_folder import MACHINE, result
+from attnjax.runs.result import RunResult
 from attnjax.runs.versions import Machine
 
 FORMAT = 1
+
+type Stage = Literal["chosen", "tied", "tuning"]
+"""A run at the variant's own values, at values that tuning ties with them, or one that tunes."""
 
 type Stored = Literal[
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"
@@ -77,6 +77,7 @@ class Answers:
 
     @classmethod
     def of(cls, sentences: Sentences, own: Mapping[str, type]) -> "Answers":
+        """Pack the statistics; `own` are the dataclasses of the experiment file."""
         numbers = _smallest(sentences.statistics)
         kind: Any = numbers.dtype.name
         return cls(
@@ -99,16 +100,33 @@ class Answers:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunSource:
+    """The folder that a record was read from, with what no file of a record holds."""
+
+    folder: Path
+    stage: Stage
+    manifest: Manifest
+    result: RunResult
+
+
+@dataclass(frozen=True, kw_only=True)
 class Record:
-    """The record of a finished run.
+    """A finished run.
+
+    All fields but `source` are those of the file, format 1. A record that was read from a run's
+    folder has no `recorded`, `design`, `answers` and `files`: these are made when it is written.
 
     Attributes:
         key: the digest of the settings, without those of the machine and without tuned values, and
             of the data where they are not generated from the settings.
+        settings: the digest of the settings alone.
+        design: the digest of claims, grid and planned seeds when the record was written.
         recorded: when the record was written, as ISO 8601, in UTC.
+        tuned: the values that tuning chose, by their paths.
         tied: whether other values, which tuning cannot tell from `tuned`, are the variant's own.
         data: the digests of the splits.
         files: the digests of result.json and config.json.
+        source: where the record was read: from the folder of a run, or from a file.
     """
 
     format: NonNegativeInt = FORMAT
@@ -118,8 +136,8 @@ class Record:
     seed: NonNegativeInt
     key: Digest
     settings: Digest
-    design: Digest
-    recorded: str
+    design: Digest | None = None
+    recorded: str = ""
     date: Day
     tuned: Mapping[str, Any] = field(default_factory=dict)
     tied: bool = False
@@ -136,7 +154,8 @@ class Record:
     minutes: Minutes
     metrics: tuple[MeasurementRecord, ...]
     answers: Answers | None = None
-    files: Mapping[FolderName, str]
+    files: Mapping[FolderName, str] = field(default_factory=dict)
+    source: RunSource | Path | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse values that tuning cannot have tied."""
@@ -144,22 +163,63 @@ class Record:
             raise UserError("tuned: wanted numbers, which can be tied")
 
     @property
+    def run(self) -> RunSource | None:
+        """The folder of the run; None: the record is of a file."""
+        return self.source if isinstance(self.source, RunSource) else None
+
+    @property
+    def where(self) -> str:
+        """Where the record is from: a run's folder, or a file with its commit and machine."""
+        if self.run is not None:
+            return str(self.run.folder)
+        commit = self.code.attnjax.commit if self.code else None
+        return f"{self.source or self.path()}, commit {(commit or 'unknown')[:8]}, {self.kind}"
+
+    @property
+    def stage(self) -> Stage:
+        """What the run is for; a file is of no run that tunes."""
+        if self.run is not None:
+            return self.run.stage
+        return "tied" if self.tied else "chosen"
+
+    @property
     def kind(self) -> str:
         """The kind of the machine, as a part of a file's name."""
         return "unknown" if self.machine is None else self.machine.kind
 
     @property
-    def tied_values(self) -> str:
-        """The values that are tied with the chosen ones; "": the run has the chosen ones."""
-        return evidence.values(tuple(self.tuned.values())) if self.tied else ""
+    def tied_values(self) -> tuple[float, ...]:
+        """The values that are tied with the chosen ones; (): the run has the chosen ones."""
+        return tuple(self.tuned.values()) if self.tied else ()
+
+    def values(self, paths: Sequence[str]) -> tuple[Any, ...]:
+        """Return the run's values of these fields; None: the record does not say."""
+        known = self.tuned if self.run is None else flat(self.run.manifest.settings)
+        return tuple(known.get(path) for path in paths)
+
+    @property
+    def seconds(self) -> float:
+        """The time of training."""
+        return self.minutes.train * 60 if self.run is None else self.run.result.seconds
+
+    @property
+    def cost(self) -> TrainingCost | None:
+        """What a step costs; None: the record does not say."""
+        return None if self.run is None else self.run.result.cost
+
+    @property
+    def loss(self) -> float:
+        """The lowest validation loss of a run that tunes; infinity: its training diverged."""
+        lowest = None if self.run is None else self.run.result.best_validation_loss
+        return math.inf if lowest is None else lowest
 
     def path(self) -> Path:
-        """Return the path of the record, below the folder of all records.
+        """Return the path of the record's file, below the folder of all records.
 
         Raises:
             UserError: a name of the run names another place.
         """
-        values = f"-at-{self.tied_values.replace(' ', '-')}" if self.tied else ""
+        values = f"-at-{in_a_file_name(self.tied_values)}" if self.tied else ""
         above = self.experiment if self.setting is None else f"{self.experiment}-{self.setting}"
         name = f"{self.key}{values}-seed-{self.seed}-{self.kind}.json"
         for part in (above, self.variant, name):
@@ -168,110 +228,25 @@ class Record:
         return Path(above, self.variant, name)
 
     def measured(self, own: Mapping[str, type]) -> RunMetrics:
-        """The numbers of the run, in the form that claims are judged by."""
-        metrics = {(number := Measurement.of(each)).key: number.value for each in self.metrics}
+        """Return the numbers of the run, in the form that claims are judged by.
+
+        `own` are the dataclasses of the experiment file, one of which may be the metric.
+        """
+        metrics = {(number := Measurement.of(metric)).key: number.value for metric in self.metrics}
+        return RunMetrics(metrics, self._sentences(own), self.data.get("test"))
+
+    def _sentences(self, own: Mapping[str, type]) -> Sentences | None:
+        """Return the statistics of the answers; None: nothing was decoded."""
+        if self.run is not None:
+            return sentence_stats.read(self.run.folder, own)
         try:
-            sentences = None if self.answers is None else self.answers.sentences(own)
+            return None if self.answers is None else self.answers.sentences(own)
         except UserError as error:
             raise UserError(f"the record {self.path()} is damaged: {error}") from error
-        return RunMetrics(metrics, sentences, self.data.get("test"))
-
-
-def settings_digest(settings: Mapping[str, Any], tuned: tuple[str, ...]) -> str:
-    """The digest of a run's settings, without those of the machine and without tuned values."""
-    left_out = {*MACHINE, *tuned}
-    counted = {path: value for path, value in flat(settings).items() if path not in left_out}
-    return short_digest(counted)
-
-
-def record(run: Path, loaded: ExperimentFile, recorded: str) -> Record:
-    """The record of the run in a folder, by its experiment file in the run's setting."""
-    outcome, manifest = result(run, {}), read(run)
-    if outcome is None:
-        raise UserError(f"{run} is not finished, so there is nothing to record")
-    settings = settings_digest(manifest.settings, manifest.tuned)
-    data = dict(outcome.data) or ({} if outcome.test_set is None else {"test": outcome.test_set})
-    # the settings of a generated task say its data, the seed included
-    generated = "seed" in manifest.settings["task"]
-    sentences = sentence_stats.read(run, loaded.own)
-    decode = outcome.decoding_seconds
-    values = flat(manifest.settings)
-    return Record(
-        experiment=manifest.experiment,
-        setting=manifest.setting,
-        variant=manifest.variant,
-        seed=manifest.seed,
-        key=short_digest([settings, {} if generated else data, manifest.imported]),
-        settings=settings,
-        design=design(loaded.ablation, loaded.own),
-        recorded=recorded,
-        date=outcome.date,
-        tuned={path: values.get(path) for path in manifest.tuned},
-        tied=run.parent.name != manifest.variant,
-        code=outcome.code,
-        versions=outcome.versions,
-        device=outcome.device,
-        machine=outcome.machine,
-        data=data,
-        vocabulary=manifest.vocabulary,
-        updates=outcome.step,
-        epochs=outcome.epochs,
-        stopped=outcome.stopped,
-        parameters=outcome.parameters,
-        minutes=Minutes(
-            train=_minutes(outcome.seconds),
-            decode=None if decode is None else _minutes(decode),
-            tune=_minutes(_tuning_seconds(run.parent) if manifest.tuned else 0),
-        ),
-        metrics=outcome.metrics,
-        answers=None if sentences is None else Answers.of(sentences, loaded.own),
-        files={name: file_digest(run / name) for name in (RESULT, CONFIG)},
-    )
-
-
-def write(made: Record, folder: Path) -> Path | None:
-    """Write a record below a folder; None: the same run has a record there.
-
-    Raises:
-        UserError: there is a record of another run with the same key, seed and machine.
-    """
-    path = folder / made.path()
-    if path.exists():
-        if read_file(path).files != made.files:
-            raise UserError(
-                f"{path} is the record of another run with the same settings, seed and machine; "
-                "records are never replaced"
-            )
-        return None
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_sealed(path, asdict(made))
-    return path
-
-
-def read_file(path: Path) -> Record:
-    """Read a record; one that was changed is refused.
-
-    Raises:
-        UserError: the file was changed, or is damaged.
-    """
-    try:
-        return read_record(read_sealed(path), Record, path)
-    except FileNotFoundError as error:
-        raise UserError(f"{path} is a link to nothing") from error
-
-
-def _tuning_seconds(folder: Path) -> float:
-    """The seconds of all runs by which a variant was tuned."""
-    runs = (result(path.parent, {}) for path in sorted(folder.glob(f"tune/**/{RESULT}")))
-    return sum(run.seconds for run in runs if run is not None)
-
-
-def _minutes(seconds: float) -> float:
-    return round(seconds / 60, 2)
 
 
 def _smallest(numbers: np.ndarray) -> np.ndarray:
-    """The numbers in the smallest signed type that holds them; fractions as they are."""
+    """Return the numbers in the smallest signed type that holds them; fractions as they are."""
     if numbers.dtype.kind not in "iu" or not numbers.size:
         return numbers
     # the type of a negative number is signed, and as large on the other side of 0

@@ -1,242 +1,356 @@
-"""The summary of an experiment: the results of all its finished runs, in summary.json.
+"""What the records of an experiment come to: rows, claims with verdicts, published figures.
 
-Everything is read from the folders of the runs, so the summary can be made again at any time. Its
-type is `attnjax.reporting.summary.Summary`.
+`attnjax.results.judging` makes a `Summary` of records, and `attnjax.reporting` draws it. A row
+points to its records, and has the numbers of each seed by metric.
 """
 
-import shlex
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 
-from attnjax.config.serialize import from_json, parse_json, to_json
-from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Better, MetricKey
-from attnjax.evaluation.measures.by_length import by_length
-from attnjax.evaluation.sentence_stats import Sentences
-from attnjax.experiment.load import ExperimentFile
-from attnjax.files import plain_file
-from attnjax.reporting.summary import Change, Column, Row, Summary
-from attnjax.results.description import differing, environment, meanings, shown
-from attnjax.results.statements import statements
-from attnjax.results.variant_runs import VariantRuns, variant_runs
-from attnjax.runs.data_digests import check_alike
-from attnjax.runs.json_files import write_json
-from attnjax.runs.manifest import experiment_file, read, warn_of_text
-from attnjax.runs.provenance import other_versions
-from attnjax.runs.result import RESULT, RunResult, finished_runs
-
-FILE = "summary.json"
-
-PARTS = 4
-"""The parts of a figure by source length, where no measure has others."""
+from attnjax.evaluation.training_cost import TrainingCost
+from attnjax.results.record import Record
 
 
-def experiments(folder: Path) -> list[Path]:
-    """The folders of experiments with finished runs: `folder` itself, or folders inside it.
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One metric of a variant.
 
-    Raises:
-        UserError: there is no finished run.
+    Attributes:
+        better: None: the metric only describes.
+        values: one per record, in the order of the row's records; None: not measured.
+        length: for a part of the test split, the mean number of symbols of its sources.
     """
-    for pattern in (f"*/seed-*/{RESULT}", f"*/*/seed-*/{RESULT}"):
-        if folders := sorted({path.parents[2] for path in folder.glob(pattern)}):
-            return folders
-    if not folder.is_dir():
-        raise UserError(f"the folder {folder} does not exist")
-    if (folder / RESULT).exists():
-        raise UserError(
-            f"{folder} is a single run; give its experiment's folder, {folder.resolve().parents[1]}"
+
+    key: MetricKey
+    better: Better | None = None
+    values: tuple[float | None, ...]
+    length: float | None = None
+
+    @property
+    def measured(self) -> list[float]:
+        """The values that were measured."""
+        return [value for value in self.values if value is not None]
+
+    @property
+    def mean(self) -> float:
+        """The mean of the measured values."""
+        return float(np.mean(self.measured)) if self.measured else math.nan
+
+    @property
+    def deviation(self) -> float | None:
+        """The standard deviation over the seeds (n - 1); None: fewer than two seeds."""
+        return float(np.std(self.measured, ddof=1)) if len(self.measured) > 1 else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One variant and its finished runs at its own values.
+
+    Attributes:
+        records: the runs, in the order of their seeds.
+        by_length: the metric on parts of the test split by source length, where no measure has it.
+    """
+
+    variant: str
+    records: tuple[Record, ...]
+    columns: tuple[Column, ...]
+    by_length: tuple[Column, ...] = ()
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seed of each run."""
+        return tuple(record.seed for record in self.records)
+
+    @property
+    def runs(self) -> tuple[Path, ...]:
+        """The folders of the runs, of those that lie in folders."""
+        return tuple(record.run.folder for record in self.records if record.run is not None)
+
+    @property
+    def parameters(self) -> int:
+        """The number of trained parameters."""
+        return self.records[0].parameters or 0
+
+    @property
+    def seconds(self) -> float:
+        """The training time of all seeds together."""
+        return sum(record.seconds for record in self.records)
+
+    @property
+    def cost(self) -> TrainingCost | None:
+        """What a step costs; None: the records do not say."""
+        return self.records[0].cost
+
+    @property
+    def test_set(self) -> str | None:
+        """A digest of the test splits of all seeds; None: unknown.
+
+        Scores compare only where it is equal.
+        """
+        digests = {record.seed: record.data.get("test") for record in self.records}
+        different = {*digests.values()}
+        if None in different:
+            return None
+        if len(different) == 1:
+            return different.pop()
+        return sha256(repr(sorted(digests.items())).encode()).hexdigest()[:16]
+
+    def column(self, key: MetricKey) -> Column | None:
+        """Return the column of a metric; None: it was not measured."""
+        return next((column for column in self.columns if column.key == key), None)
+
+    def has(self, keys: Sequence[MetricKey]) -> bool:
+        """Return whether at least one of these metrics was measured."""
+        return any(column.key in keys for column in self.columns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldRow:
+    """Fields that have the same values in every variant: that of the file's base, then theirs."""
+
+    paths: tuple[str, ...]
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunedPoint:
+    """One point of the grid that a variant was tuned over.
+
+    Attributes:
+        losses: the lowest validation loss of each seed, infinity: its training diverged; (): not
+            all are finished.
+        tied: whether this point and another have the lowest loss within one standard error.
+    """
+
+    values: tuple[float, ...]
+    losses: tuple[float, ...] = ()
+    tied: bool = False
+
+    @property
+    def loss(self) -> float | None:
+        """The mean loss of the seeds; None: not all are finished."""
+        return sum(self.losses) / len(self.losses) if self.losses else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuningRow:
+    """The tuning of one variant: the seeds and points that were tried, the values chosen."""
+
+    variant: str
+    seeds: tuple[int, ...]
+    fields: tuple[str, ...]
+    points: tuple[TunedPoint, ...]
+    chosen: tuple[float, ...]
+
+    @property
+    def tied(self) -> list[tuple[float, ...]]:
+        """The values that are tied with the chosen ones."""
+        return [point.values for point in self.points if point.tied and point.values != self.chosen]
+
+    @property
+    def edges(self) -> list[str]:
+        """The fields whose chosen value is the least or the greatest of the grid."""
+        columns = zip(*(point.values for point in self.points), strict=True)
+        return [
+            field
+            for field, value, column in zip(self.fields, self.chosen, columns, strict=True)
+            if value in (min(column), max(column))
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlopeLine:
+    """The axis of a claimed slope, such as "key width", and pairs of a variant and its position.
+
+    `name` is what the variants have in common.
+    """
+
+    axis: str
+    over: tuple[tuple[str, float], ...]
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimRow:
+    """One claim and its verdict, see `attnjax.experiment.claims`.
+
+    Attributes:
+        source: the paper's section and sentence; None: our own question.
+        added: whether the claim was added to the file, or changed, after a run was started.
+        low, high: the ends of the interval of `estimate`, which is the mean over seeds.
+        more_minutes: how long `more_seeds` would take.
+        region: the least and the greatest value that the statement allows.
+        difference: whether the estimate is a difference, so that 0 means no difference.
+        slope: None: the estimate is not a slope.
+        machine: the kind of machine of the runs, where several have all planned seeds; "": all.
+    """
+
+    text: str
+    source: str | None = None
+    exploratory: bool = False
+    added: bool = False
+    metric: MetricKey
+    basis: str = "seeds"
+    estimate: float
+    low: float
+    high: float
+    confidence: float = 0.95
+    p: float | None = None
+    more_seeds: int | None = None
+    more_minutes: float | None = None
+    region: tuple[float, float]
+    verdict: str
+    reason: str = ""
+    combinations: int = 1
+    seeds: tuple[tuple[int, float], ...]
+    far_off: int | None = None
+    difference: bool = False
+    slope: SlopeLine | None = None
+    machine: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """A claim and its verdicts.
+
+    Attributes:
+        source: the paper's section and sentence; None: our own question.
+        rows: the verdicts by kind of machine, "" for all machines together; {}: there is none.
+        absent: the variants of the claim that have no run.
+        reason: why there is no verdict; "": there is one.
+    """
+
+    text: str
+    source: str | None = None
+    rows: Mapping[str, ClaimRow]
+    absent: tuple[str, ...] = ()
+    reason: str = ""
+
+    @property
+    def agreed(self) -> bool:
+        """Whether all machines have the same verdict."""
+        return len({row.verdict for row in self.rows.values()}) == 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedRow:
+    """A paper's figure, and ours for the same variant.
+
+    Attributes:
+        source: the published words, or where the figure was read.
+        ours: the mean over our seeds; None: our variant was not run, has no such metric, or cannot
+            be compared.
+        why_not: why it cannot be compared; "": it can.
+    """
+
+    paper: str
+    table: str
+    variant: str
+    metric: MetricKey
+    value: float
+    source: str = ""
+    ours: float | None = None
+    deviation: float | None = None
+    why_not: str = ""
+
+    @property
+    def difference(self) -> float | None:
+        """Our mean minus the paper's figure; None: we have no mean."""
+        return None if self.ours is None else self.ours - self.value
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOut:
+    """A claim or a published figure that is not shown, and why."""
+
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A field in which runs differ from the experiment file, with both values."""
+
+    path: str
+    file: str
+    run: str
+    variants: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """The results of an experiment.
+
+    Attributes:
+        title, note: the first line of the file's docstring, and the rest.
+        remarks: sentences about data and runs that a reader must know.
+        rows: the variants that have finished runs.
+        tied: the runs at values that tuning ties with the chosen ones.
+        earlier: the records that are not judged: of other settings than the file's, or of other
+            data than the latest of their task.
+        judged: the claims of the file, in its order.
+        figures_left_out: the published figures that are not shown, and why.
+        meanings: pairs of a metric and what it means.
+        environment: pairs of a name and its value, of the latest run.
+        paper: the command of the paper's own setting; "": these runs are of it, or there is none.
+        command: the command that makes these rows.
+    """
+
+    experiment: str
+    title: str
+    note: str = ""
+    changes: tuple[Change, ...] = ()
+    remarks: tuple[str, ...] = ()
+    rows: tuple[Row, ...]
+    tied: tuple[Record, ...] = ()
+    earlier: tuple[Record, ...] = ()
+    fields: tuple[FieldRow, ...] = ()
+    meanings: tuple[tuple[str, str], ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    paper: str = ""
+    tunings: tuple[TuningRow, ...] = ()
+    judged: tuple[Judged, ...] = ()
+    published: tuple[PublishedRow, ...] = ()
+    figures_left_out: tuple[LeftOut, ...] = ()
+    command: str = ""
+
+    @property
+    def records(self) -> list[Record]:
+        """The runs that count, at chosen values and at those that are tied with them."""
+        return [*(record for row in self.rows for record in row.records), *self.tied]
+
+    @property
+    def claims(self) -> tuple[ClaimRow, ...]:
+        """The verdicts on all claims."""
+        return tuple(row for claim in self.judged for row in claim.rows.values())
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """The claims without a verdict, and the figures that are not shown."""
+        claims = (claim for claim in self.judged if not claim.rows)
+        return (
+            *(LeftOut(text=claim.text, reason=claim.reason) for claim in claims),
+            *self.figures_left_out,
         )
-    raise UserError(f"{folder} holds no finished runs of an experiment")
 
+    @property
+    def has_deviations(self) -> bool:
+        """Whether some variant has the deviation of several seeds."""
+        return any(column.deviation is not None for row in self.rows for column in row.columns)
 
-def reload(folder: Path, *, trust: bool = False) -> ExperimentFile:
-    """The experiment file of the latest run, as it is now; for `trust` see `experiment_file`.
+    def keys(self, *, judged: bool) -> list[MetricKey]:
+        """Return the metrics that judge a variant (`judged`), or those that only describe it."""
+        columns = [column for row in self.rows for column in row.columns]
+        wanted = (column.key for column in columns if (column.better is not None) == judged)
+        return list(dict.fromkeys(wanted))
 
-    A warning names each run whose copy of the file was changed after the run was started.
-    """
-    runs = finished_runs(folder)
-    latest = max(runs, key=lambda run: (run / RESULT).stat().st_mtime)
-    loaded = experiment_file(latest, trust=trust)
-    for run in runs:
-        warn_of_text(run, read(run))
-    return loaded
-
-
-def summarize(
-    folder: Path, loaded: ExperimentFile, command: Sequence[str] | None = None
-) -> Summary:
-    """Summarize the finished runs of an experiment, and write summary.json into its folder.
-
-    `command` runs the whole experiment, word by word; the summary's command is limited to the runs
-    that are finished. None: the command of the earlier summary stays.
-
-    Raises:
-        UserError: a file is damaged, runs of one task were trained on different data, or a claim
-            compares runs tested on different sentences.
-    """
-    ablation = loaded.ablation
-    check_alike(finished_runs(folder))
-    variants = {name: variant_runs(folder, loaded, name) for name in ablation.variants}
-    variants = {name: runs for name, runs in variants.items() if runs.results}
-    rows = tuple(_row(name, runs) for name, runs in variants.items())
-    finished = [run for runs in variants.values() for run in runs.results.values()]
-    latest = max(finished, key=lambda run: run.date)
-    has_paper = "paper" in ablation.settings
-    claims, published, left_out = statements(folder, loaded, variants, rows)
-    summary = Summary(
-        experiment=loaded.folder,
-        title=loaded.title or loaded.name,
-        note=loaded.note,
-        changes=_changes(variants),
-        remarks=_remarks(variants),
-        rows=rows,
-        fields=differing(loaded, variants),
-        meanings=meanings(loaded, variants),
-        environment=environment(latest),
-        paper=f"attnjax run {loaded.name} --setting paper" if has_paper else "",
-        tunings=tuple(runs.tuning for runs in variants.values() if runs.tuning is not None),
-        claims=claims,
-        published=published,
-        left_out=left_out,
-        device=latest.device,
-        versions=tuple(latest.versions.items()),
-        date=latest.date,
-        command=_command(command, folder, loaded, rows),
-    )
-    write_json(folder / FILE, to_json(summary))
-    return summary
-
-
-def before(folder: Path) -> Summary | None:
-    """The summary in the folder; None: there is none, or another version of attnjax wrote it."""
-    try:
-        kept = from_json(parse_json(plain_file(folder / FILE).read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        return None
-    return kept if isinstance(kept, Summary) and isinstance(kept.command, str) else None
-
-
-def _row(name: str, runs: VariantRuns) -> Row:
-    first = next(iter(runs.results.values()))
-    directions: dict[MetricKey, Better | None] = {
-        item.key: item.better for measured in runs.measurements.values() for item in measured
-    }
-    return Row(
-        variant=name,
-        cost=first.cost,
-        seeds=tuple(runs.results),
-        columns=tuple(_column(runs, key, better) for key, better in directions.items()),
-        parameters=first.parameters or 0,
-        seconds=sum(run.seconds for run in runs.results.values()),
-        test_set=_test_set({seed: run.test_set for seed, run in runs.results.items()}),
-        by_length=_by_length(runs) if not any(key.part for key in directions) else (),
-        runs=tuple(f"{name}/seed-{seed}" for seed in runs.results),
-    )
-
-
-def _test_set(digests: Mapping[int, str | None]) -> str | None:
-    """A digest of the test splits of a variant's seeds; None: that of a run is not known."""
-    different = set(digests.values())
-    if None in different:
-        return None
-    if len(different) == 1:
-        return different.pop()
-    return sha256(repr(sorted(digests.items())).encode()).hexdigest()[:16]
-
-
-def _column(runs: VariantRuns, key: MetricKey, better: Better | None) -> Column:
-    # a run of an earlier version may lack a metric: its place holds None
-    values = tuple(run.metrics.get(key) for run in runs.metrics.values())
-    present = [value for value in values if value is not None]
-    return Column(
-        key=key,
-        better=better,
-        values=values,
-        mean=float(np.mean(present)),
-        deviation=float(np.std(present, ddof=1)) if len(present) > 1 else None,
-        length=_length(key, runs.sentences),
-    )
-
-
-def _by_length(runs: VariantRuns) -> tuple[Column, ...]:
-    """The score on four parts of the test split, the shortest sources first."""
-    kept = [(each, each.lengths) for each in runs.sentences.values() if each.lengths is not None]
-    if not kept or min(len(lengths) for _, lengths in kept) < PARTS:
-        return ()
-    metric = kept[0][0].metric
-    scores = [
-        [each.at(places).value() for places in by_length(lengths, PARTS)] for each, lengths in kept
-    ]
-    columns = []
-    for number, values in enumerate(zip(*scores, strict=True), start=1):
-        key = MetricKey(metric.name, part=(number, PARTS))
-        mean, length = float(np.mean(values)), _length(key, runs.sentences)
-        columns.append(
-            Column(key=key, better=metric.better, values=values, mean=mean, length=length)
-        )
-    return tuple(columns)
-
-
-def _length(key: MetricKey, sentences: Mapping[int, Sentences]) -> float | None:
-    """The mean length of the sources of a part of the test split; None: not such a metric."""
-    lengths = next((kept.lengths for kept in sentences.values() if kept.lengths is not None), None)
-    if key.part is None or lengths is None:
-        return None
-    number, parts = key.part
-    return float(lengths[by_length(lengths, parts)[number - 1]].mean())
-
-
-def _changes(variants: Mapping[str, VariantRuns]) -> tuple[Change, ...]:
-    """The fields in which runs differ from the file, each with the variants of those runs."""
-    alike: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for name, runs in variants.items():
-        for path, (ours, theirs) in runs.changes.items():
-            alike[path, shown(ours), shown(theirs)].append(name)
-    return tuple(
-        Change(path=path, file=ours, run=theirs, variants=tuple(names))
-        for (path, ours, theirs), names in alike.items()
-    )
-
-
-def _remarks(variants: Mapping[str, VariantRuns]) -> tuple[str, ...]:
-    """What a reader must know of the runs: notes on their data, and other code than this one."""
-    alike: dict[str, list[str]] = defaultdict(list)
-    for name, runs in variants.items():
-        notes = [note for run in runs.results.values() for note in _notes(run)]
-        for note in dict.fromkeys(notes):
-            alike[note].append(name)
-    data = [
-        f"data: {note}" if len(names) == len(variants) else f"data of {', '.join(names)}: {note}"
-        for note, names in alike.items()
-    ]
-    other = other_versions(run.code for runs in variants.values() for run in runs.results.values())
-    return (*data, other) if other else tuple(data)
-
-
-def _notes(run: RunResult) -> Iterator[str]:
-    """The splits that come from a corpus under another name, and the notes on the data."""
-    renamed = {split: of for split, of in run.splits.items() if not of.startswith(f"{split}:")}
-    if renamed:
-        yield "; ".join(f"{split} is {of}" for split, of in renamed.items())
-    yield from run.notes
-
-
-def _command(
-    command: Sequence[str] | None, folder: Path, loaded: ExperimentFile, rows: Sequence[Row]
-) -> str:
-    """The command that makes these rows: only their variants, and as many seeds."""
-    if not command:
-        setting = "" if loaded.setting is None else f" --setting {loaded.setting}"
-        earlier = before(folder)
-        return earlier.command if earlier else f"attnjax run {loaded.name}{setting}"
-    words = [*command]
-    if len(rows) < len(loaded.ablation.variants):
-        words += [word for row in rows for word in ("--variant", row.variant)]
-    seeds = max(len(row.seeds) for row in rows)
-    if seeds != loaded.ablation.seeds:
-        words += ["--seeds", str(seeds)]
-    return shlex.join(words)
+    def better(self, key: MetricKey) -> Better | None:
+        """Return which direction of a metric is better; None: the metric only describes."""
+        columns = (row.column(key) for row in self.rows)
+        return next((column.better for column in columns if column is not None), None)

@@ -12,8 +12,8 @@ from attnjax.console import PlainConsole
 from attnjax.errors import UserError
 from attnjax.experiment import Ablation, Setting, load
 from attnjax.files import write_atomically
-from attnjax.reporting.summary import Summary
-from attnjax.results.summary import summarize
+from attnjax.results.folder import summarize
+from attnjax.results.summary import Summary
 from attnjax.runs.catalog import find
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.sweep import sweep

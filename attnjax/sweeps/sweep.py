@@ -17,6 +17,7 @@ from attnjax.console import print_line
 from attnjax.data.loaded import Corpora
 from attnjax.errors import Interrupted, MachineError, UserError
 from attnjax.reporting import evidence
+from attnjax.reporting.live import LiveReport
 from attnjax.results.tuning import tuning_row
 from attnjax.runs import failures
 from attnjax.runs.failures import SweepFailures
@@ -56,11 +57,12 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
         Interrupted: a signal came; calling again resumes.
         Exception: the only group to be run failed.
     """
-    work = Work(plan, console)
+    work, report = Work(plan, console), LiveReport(folder=plan.folder, loaded=plan.loaded)
     for group in work.runs():
         with work.locked(group) as leases:
             if leases is not None:
                 finish(group, train(group, leases, console), leases, console)
+                report.update()
     reasons = work.outcomes.failed.reasons
     return {str(run.relative_to(plan.folder)): why for run, why in reasons.items()}
 

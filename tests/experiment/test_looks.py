@@ -8,8 +8,8 @@ from attnjax.errors import UserError
 from attnjax.evaluation.statistics import LEAST_P
 from attnjax.experiment import Ablation, Claim, Value
 from attnjax.experiment.design import design
-from attnjax.reporting.summary import ClaimRow
-from attnjax.results import summary
+from attnjax.results import folder
+from attnjax.results.summary import ClaimRow
 from attnjax.sweeps import sweep
 from tests.experiment.test_claims import X, runs
 from tests.tiny import base
@@ -91,7 +91,7 @@ def test_seeds_are_added_until_all_claims_are_decided(monkeypatch, tmp_path, ver
             return (ClaimRow(**row, region=(0, 1), verdict=next(left)),)
 
     monkeypatch.setattr(sweep, "sweep", lambda plan, _: seen.append(plan.seeds) or {})
-    monkeypatch.setattr(summary, "summarize", lambda *_: Summary())
+    monkeypatch.setattr(folder, "summarize", lambda *_: Summary())
     assert main(["run", str(path), "--until-decided", "--runs", str(tmp_path)]) == 0
     assert seen == trained
 

@@ -16,7 +16,7 @@ CHOSEN = runs(a=[2.0, 2.1, 1.9], b=CHOSEN_B)
 
 def tied(name: str, **values: list[float]):
     """A variant's runs at tied values: 0.002 is written as at_2."""
-    return {name: {f"0.00{value[-1]}": seeds for value, seeds in runs(**values).items()}}
+    return {name: {(float(f"0.00{at[-1]}"),): seeds for at, seeds in runs(**values).items()}}
 
 
 def test_opposite_verdicts_at_two_tied_rates_are_none():
@@ -75,7 +75,7 @@ def test_the_condition_is_judged_at_tied_values_too():
 
 @pytest.mark.parametrize("there", [{}, {"at_2": [1.0, 1.1]}])
 def test_a_claim_waits_for_the_seeds_at_tied_values(there):
-    missing = tied("b", **there) if there else {"b": {"0.002": {}}}
+    missing = tied("b", **there) if there else {"b": {(0.002,): {}}}
     verdict = ABLATION.judge(GAIN, CHOSEN, missing)
     assert verdict.verdict == "not judged yet"
     assert verdict.reason == "not all planned seeds were trained with b at 0.002"

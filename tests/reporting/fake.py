@@ -2,7 +2,6 @@
 
 import json
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,14 +13,19 @@ from attnjax.evaluation.attention_record import LayerWeights, SentenceAttention
 from attnjax.evaluation.measurement import Better, MetricKey
 from attnjax.evaluation.metric import ExactMatch
 from attnjax.evaluation.sentence_stats import sentences
-from attnjax.reporting.summary import (
+from attnjax.evaluation.training_cost import TrainingCost
+from attnjax.results.record import Minutes, Record, RunSource
+from attnjax.results.summary import (
     ClaimRow,
     Column,
+    Judged,
     PublishedRow,
     Row,
     SlopeLine,
     Summary,
 )
+from attnjax.runs.manifest import Manifest
+from attnjax.runs.result import RunResult
 
 ENDS_SCRIPT = "</script><script>alert(1)</script><!--"
 WIDTHS = (16, 64)
@@ -43,7 +47,7 @@ def summary(seeds: int = 3) -> Summary:
         title="Does <i>it</i> matter?  Somebody & others 2017.",
         note='The question "in full", a < b.\n\nMore.\n\n    attnjax run x  # <code>\n',
         rows=rows,
-        claims=(
+        judged=judged(
             ClaimRow(
                 text="Variance <grows>.",
                 metric=INITIAL,
@@ -86,9 +90,7 @@ def summary(seeds: int = 3) -> Summary:
             _published("unscaled_64", 0.98, "<table> 3", ours=rows[1].column(EXACT)),
             _published("never run", 41.02, "elsewhere"),
         ),
-        device="2 <CPU> cores",
-        versions=(("jax", "0.12.0"),),
-        date="2026-01-31",
+        environment=(("device", "2 <CPU> cores"), ("jax", "0.12.0"), ("date", "2026-01-31")),
         command="attnjax run 'scaling and heads'",
     )
 
@@ -100,9 +102,8 @@ def write_runs(folder: Path, fake: Summary) -> Summary:
     """
     rows = []
     for number, one in enumerate(fake.rows):
-        names = tuple(f"{number}/seed-{seed}" for seed in one.seeds)
-        for seed, name in enumerate(names):
-            run = folder / name
+        runs = [folder / str(number) / f"seed-{seed}" for seed in one.seeds]
+        for seed, run in enumerate(runs):
             run.mkdir(parents=True)
             lines = [
                 json.dumps({"step": step, "epoch": 1, "split": split, "loss": 9.0 / step + seed})
@@ -117,7 +118,8 @@ def write_runs(folder: Path, fake: Summary) -> Summary:
             texts = [ENDS_SCRIPT if number else "right", "right"]
             (run / "hypotheses.txt").write_text("".join(f"{text}\n" for text in texts))
             sentences(ExactMatch(), texts, ["right"] * 2, None).write(run)
-        rows.append(replace(one, runs=names))
+        records = zip(one.records, runs, strict=True)
+        rows.append(replace(one, records=tuple(lying_in(run, record) for record, run in records)))
     return replace(fake, rows=tuple(rows))
 
 
@@ -143,25 +145,65 @@ def column(key: MetricKey, values: Sequence[float], better: Better | None = None
         key=key,
         better=better,
         values=tuple(values),
-        mean=statistics.fmean(values),
-        deviation=statistics.stdev(values) if len(values) > 1 else None,
     )
+
+
+def judged(*claims: ClaimRow) -> tuple[Judged, ...]:
+    return tuple(Judged(text=claim.text, source=claim.source, rows={"": claim}) for claim in claims)
+
+
+def record(variant: str, seed: int, parameters: int, seconds: float) -> Record:
+    """A record of a run that lies nowhere."""
+    return Record(
+        experiment="scaling and heads",
+        variant=variant,
+        seed=seed,
+        key="0",
+        settings="0",
+        date="2026-01-31",
+        versions={},
+        device="",
+        data={"test": "1"},
+        updates=30,
+        parameters=parameters,
+        minutes=Minutes(train=seconds / 60),
+        metrics=(),
+    )
+
+
+def lying_in(folder: Path, record: Record, cost: TrainingCost | None = None) -> Record:
+    """The record, of a run in this folder."""
+    settings = {"training": {}}
+    result = RunResult(
+        variant=record.variant,
+        seed=record.seed,
+        metrics=(),
+        seconds=record.seconds,
+        date=record.date,
+        device="",
+        versions={},
+        step=30,
+        cost=cost,
+        files={},
+    )
+    manifest = Manifest(experiment="x", variant=record.variant, seed=record.seed, settings=settings)
+    source = RunSource(folder=folder, stage="chosen", manifest=manifest, result=result)
+    return replace(record, source=source)
 
 
 def row(variant: str, width: int, seeds: int) -> Row:
     some = range(seeds)
     return Row(
         variant=variant,
-        seeds=tuple(some),
+        records=tuple(
+            record(variant, seed, 100_000 + width, (40.0 + width) / seeds) for seed in some
+        ),
         columns=(
             column(EXACT, [0.9 - width / 1000 + seed / 200 for seed in some], "higher"),
             column(ERROR, [0.1 + width / 500 + seed / 50 for seed in some], "lower"),
             column(INITIAL, [width * (1 + seed / 30) for seed in some]),
             column(TRAINED, [3 * width * (1 + seed / 10) for seed in some]),
         ),
-        seconds=40.0 + width,
-        parameters=100_000 + width,
-        test_set="one",
     )
 
 

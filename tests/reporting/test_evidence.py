@@ -7,7 +7,7 @@ import pytest
 
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.reporting import evidence
-from attnjax.reporting.summary import ClaimRow, PublishedRow
+from attnjax.results.summary import ClaimRow, PublishedRow
 
 KEY = MetricKey("exact_match")
 ROW = ClaimRow(

@@ -3,22 +3,25 @@ import math
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
 from attnjax.evaluation.training_cost import TrainingCost
 from attnjax.reporting import embedded, figure, page, series
-from attnjax.reporting.costs import costs
 from attnjax.reporting.number import measured
+from attnjax.reporting.page import costs
 from attnjax.reporting.runs import CurvePoint, folders, head_picture, losses, visible
-from attnjax.reporting.summary import Change, LeftOut, TunedPoint, TuningRow
 from attnjax.reporting.table import plain
+from attnjax.results.summary import Change, LeftOut, TunedPoint, TuningRow
 from tests.reporting.fake import (
     ENDS_SCRIPT,
     ERROR,
     EXACT,
     INITIAL,
     changed_column,
+    judged,
+    lying_in,
     sentence,
     summary,
     write_runs,
@@ -92,7 +95,7 @@ def test_every_text_is_escaped(written):
     assert "attnjax run x  # <code>" in read.of("pre")
     assert "attnjax run 'scaling and heads'" in read.of("pre")
     assert "<table> 3" in read.of("td")
-    assert "2 <CPU> cores; jax 0.12.0; 2026-01-31" in read.of("p")
+    assert {"2 <CPU> cores", "0.12.0", "2026-01-31"} <= {*read.of("dd")}
     assert 'section 3: "it <hurts>"' in read.of("p")
 
 
@@ -191,9 +194,7 @@ def test_colors_are_the_page_s(written):
 
 
 def test_missing_parts_leave_out_their_section(tmp_path):
-    fake = replace(
-        summary(seeds=1), claims=(), published=(), versions=(), device="", note="", date=""
-    )
+    fake = replace(summary(seeds=1), judged=(), published=(), environment=(), note="")
     for number in range(3):
         for key in (EXACT, ERROR):
             fake = changed_column(fake, number, key, better=None)
@@ -208,7 +209,7 @@ def test_changes_and_what_is_left_out_are_said(tmp_path):
     change = Change(path="task.folder", file="a", run="b & c", variants=names)
     gone = LeftOut(text="It <helps>.", reason="task.folder of x was changed")
     remark = "data: 1 of 2 test sources are <seen>"
-    fake = replace(fake, changes=(change,), left_out=(gone,), remarks=(remark,))
+    fake = replace(fake, changes=(change,), figures_left_out=(gone,), remarks=(remark,))
     text = page.write(tmp_path, fake).read_text(encoding="utf-8")
     said = Page(text).of("li")
     assert "task.folder: b & c (the file: a)" in said
@@ -224,8 +225,8 @@ def test_one_seed_and_what_is_not_finite(tmp_path):
     fake = summary(seeds=1)
     nan, inf = float("nan"), float("inf")
     first = replace(fake.claims[0], low=-inf, high=inf, verdict="undecided")
-    fake = replace(fake, claims=(first, replace(first, estimate=nan)))
-    fake = changed_column(fake, 0, EXACT, values=(nan,), mean=nan)
+    fake = replace(fake, judged=judged(first, replace(first, estimate=nan)))
+    fake = changed_column(fake, 0, EXACT, values=(nan,))
     read = Page(page.write(tmp_path, fake).read_text(encoding="utf-8"))
     assert "not a number" in read.of("td")
     assert "1.003 (no interval); wanted: 0.95 to 1.05, set by us" in read.of("p")
@@ -249,13 +250,15 @@ def test_the_data_of_the_pages_script_are_json(tmp_path, monkeypatch):
 
 def test_a_curve_is_the_mean_over_seeds_and_their_range(tmp_path):
     fake = write_runs(tmp_path, summary())
-    runs = folders(tmp_path, fake.rows[0])
+    runs = folders(fake.rows[0])
     assert len(runs) == 3
     for split in ("train", "valid"):
         points = losses(runs, split)
         assert points[0] == (10, pytest.approx(1.9), pytest.approx(0.9), pytest.approx(2.9))
         assert points[-1].step == 30
-    assert folders(tmp_path, replace(fake.rows[0], runs=("gone",))) == []
+    assert folders(summary().rows[0]) == []
+    gone = lying_in(tmp_path / "gone", fake.rows[0].records[0])
+    assert folders(replace(fake.rows[0], records=(gone,))) == []
 
 
 def test_the_band_of_a_curve_is_drawn_to_its_ends():
@@ -323,9 +326,9 @@ def test_a_tuned_variant_has_its_losses_and_its_choice(tmp_path):
     tried = zip((0.001, 0.01, 0.1), (0.5, 0.25, math.inf), strict=True)
     tuned = TuningRow(
         variant="<b>",
-        seed=7,
+        seeds=(7,),
         fields=("optimizer.schedule.peak",),
-        points=tuple(TunedPoint(values=(rate,), loss=loss) for rate, loss in tried),
+        points=tuple(TunedPoint(values=(rate,), losses=(loss,)) for rate, loss in tried),
         chosen=(0.01,),
     )
     narrow = replace(tuned, points=tuned.points[:2])
@@ -350,7 +353,7 @@ def test_a_tuned_variant_has_its_losses_and_its_choice(tmp_path):
         tuned,
         fields=("a.rate", "b.dropout"),
         points=tuple(
-            TunedPoint(values=pair, loss=1.0) for pair in ((1, 0), (1, 1), (2, 0), (3, 0))
+            TunedPoint(values=pair, losses=(1.0,)) for pair in ((1, 0), (1, 1), (2, 0), (3, 0))
         ),
         chosen=(2, 0),
     )
@@ -359,7 +362,7 @@ def test_a_tuned_variant_has_its_losses_and_its_choice(tmp_path):
 
 def test_a_page_of_many_runs_has_fewer_sentences_unless_more_are_asked_for(tmp_path, monkeypatch):
     fake = write_runs(tmp_path, summary())
-    runs = {row.variant: folders(tmp_path, row) for row in fake.rows}
+    runs = {row.variant: folders(row) for row in fake.rows}
     monkeypatch.setattr(embedded, "_BYTES", 500)
     for count, kept in ((None, 1), (2, 2)):
         seeds = embedded.attentions(runs, count)["unscaled_16"]
@@ -369,7 +372,8 @@ def test_a_page_of_many_runs_has_fewer_sentences_unless_more_are_asked_for(tmp_p
 def test_a_text_without_a_target_has_no_number_of_target_symbols():
     sizes = (("train", 1_200), ("test", 30))
     cost = TrainingCost(steps=9, flops=4e9, shape=(8, 5, 0), tokens=0.0, examples=sizes)
-    shown = costs(replace(summary().rows[0], cost=cost), [])
+    first = summary().rows[0]
+    shown = costs(replace(first, records=(lying_in(Path(), first.records[0], cost),)), [])
     assert shown["examples train / valid / test"] == "1,200 / – / 30"
     assert shown["largest batch B × S × T"] == "8 × 5 × 0"
     assert [shown[f"{name} a step"] for name in ("tokens", "FLOPs")] == ["–", "4.00e+09"]

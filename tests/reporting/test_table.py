@@ -6,12 +6,11 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from attnjax.config.serialize import from_json, to_json
 from attnjax.reporting.evidence import best, evidence
 from attnjax.reporting.number import estimate, interval, measured, number
-from attnjax.reporting.summary import Change, LeftOut
 from attnjax.reporting.table import plain, table
-from tests.reporting.fake import EXACT, summary
+from attnjax.results.summary import Change, LeftOut, Row
+from tests.reporting.fake import EXACT, judged, summary
 
 
 @pytest.mark.parametrize(
@@ -57,7 +56,7 @@ def test_a_count_has_no_interval():
 def test_what_is_left_out_is_named_with_its_reason():
     assert "left out" not in plain(summary())
     gone = LeftOut(text="It helps.", reason="b was not run")
-    text = plain(replace(summary(), left_out=(gone,)))
+    text = plain(replace(summary(), figures_left_out=(gone,)))
     (line,) = [line for line in text.splitlines() if "It helps." in line]
     assert "b was not run" in line
 
@@ -113,14 +112,14 @@ def test_a_claim_says_what_its_verdict_rests_on():
     fake = summary()
     few = replace(fake.claims[1], reason="fewer than 3 seeds")
     assert "undecided, because fewer than 3 seeds" in plain(
-        replace(fake, claims=(few,)), verbose=True
+        replace(fake, judged=judged(few)), verbose=True
     )
 
 
 def test_a_verdict_is_three_lines_that_name_what_keeps_it_from_another():
     fake = summary()
     few = replace(fake.claims[1], reason="fewer than 3 seeds")
-    lines = plain(replace(fake, claims=(fake.claims[0], few), published=())).splitlines()
+    lines = plain(replace(fake, judged=judged(fake.claims[0], few), published=())).splitlines()
     begin = next(number for number, line in enumerate(lines) if "✓ reproduced" in line)
     assert fake.claims[0].text in lines[begin]
     assert lines[begin + 1].strip() == "1.003 (95 % over seeds: 0.991 to 1.015)"
@@ -130,19 +129,19 @@ def test_a_verdict_is_three_lines_that_name_what_keeps_it_from_another():
     assert "by seed" not in "".join(lines)
 
 
+def of_test_split(row: Row, data: dict[str, str]) -> Row:
+    return replace(row, records=tuple(replace(record, data=data) for record in row.records))
+
+
 def test_the_best_is_one_of_those_with_the_same_test_set():
     fake = summary()
     assert best(fake, EXACT) == {"unscaled_16", '<b>&"x'}
     first, second, third = fake.rows
-    alone = replace(first, test_set="another")
+    alone = of_test_split(first, {"test": "2"})
     assert best(replace(fake, rows=(alone, second, third)), EXACT) == {'<b>&"x'}
-    nobody = tuple(replace(row, test_set=None) for row in fake.rows)
+    nobody = tuple(of_test_split(row, {}) for row in fake.rows)
     assert best(replace(fake, rows=nobody), EXACT) == set()
     assert best(fake, fake.rows[0].columns[2].key) == set(), "it describes, and judges nothing"
-
-
-def test_a_summary_is_written_and_read():
-    assert from_json(to_json(summary())) == summary()
 
 
 def test_eighty_columns_lose_no_digit():
@@ -156,6 +155,14 @@ def test_eighty_columns_lose_no_digit():
     for row in fake.rows:
         for column in row.columns:
             assert measured(column.mean, column.deviation) in text
+
+
+def test_verdicts_of_several_machines_name_them():
+    (first, *_) = summary().judged
+    rows = {kind: replace(first.rows[""], machine=kind) for kind in ("x86_64-avx512-2", "h100-1")}
+    text = plain(replace(summary(), judged=(replace(first, rows=rows),)))
+    assert "reproduced, on h100-1" in " ".join(text.split())
+    assert text.count("Variance <grows>.") == 2
 
 
 def test_markup_in_names_is_text():
@@ -174,7 +181,7 @@ def test_published_is_beside_ours():
 
 
 def test_one_seed_without_claims():
-    fake = replace(summary(seeds=1), claims=(), published=())
+    fake = replace(summary(seeds=1), judged=(), published=())
     assert "±" not in plain(fake)
     assert "verdict" not in plain(fake)
 

@@ -3,6 +3,7 @@
 import base64
 import json
 import shutil
+import subprocess
 import zlib
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,8 +14,8 @@ import pytest
 
 from attnjax.cli.main import main
 from attnjax.errors import UserError
-from attnjax.results.record import Record, read_file, write
-from attnjax.results.records import read_records
+from attnjax.results.read import read_file, read_records, write
+from attnjax.results.record import Record
 from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.runs.versions import Machine
 from tests.runs.damage import FILE, contents, copied, resealed
@@ -112,7 +113,7 @@ def test_a_copy_of_a_record_counts_once(records, capsys):
 def test_two_records_of_one_seed_are_both_named(records):
     other = one(records).with_name("other.json")
     shutil.copy(one(records), other)
-    changed(other, files={"result.json": "0" * 64})
+    changed(other, updates=1)
     first, second = sorted([one(records), other])
     with pytest.raises(UserError, match=f"{first} and {second} are the records of two runs"):
         read_records(records)
@@ -129,6 +130,11 @@ def big(size: int) -> str:
     zeros = bytes(1 << 20)
     parts = [program.compress(zeros) for _ in range(size >> 20)]
     return base64.b64encode(b"".join([*parts, program.flush()])).decode()
+
+
+def test_a_file_does_not_say_where_it_lies(records):
+    with pytest.raises(UserError, match="a record does not say where it lies"):
+        read_file(changed(one(records), source="/etc/passwd"))
 
 
 @pytest.mark.parametrize(
@@ -191,3 +197,28 @@ def test_a_record_is_written_nowhere_else_and_is_no_program_of_a_page(tmp_path, 
 def test_names_and_numbers_are_checked_where_a_record_is_read(records, values):
     with pytest.raises(UserError, match="is damaged, or another version of attnjax wrote it"):
         read_file(changed(one(records), **values))
+
+
+def test_no_commit_changes_or_removes_a_record():
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no checkout of git")
+    words = ["git", "-C", str(ROOT), "log", "--diff-filter=MDR", "--name-only", "--format="]
+    changed = subprocess.run([*words, "--", "records"], capture_output=True, text=True, check=True)
+    assert changed.stdout.split() == []
+    unstaged = subprocess.run(
+        [
+            "git",
+            "-C",
+            str(ROOT),
+            "diff",
+            "--diff-filter=MD",
+            "--name-only",
+            "HEAD",
+            "--",
+            "records",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert unstaged.stdout.split() == []

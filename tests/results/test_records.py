@@ -1,8 +1,6 @@
 """Records: of finished runs alone, never changed, judged as the runs themselves are."""
 
 import json
-import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,19 +18,27 @@ from attnjax.evaluation.measurement import MetricKey
 from attnjax.experiment import Claim, Value
 from attnjax.experiment.design import design
 from attnjax.experiment.load import ExperimentFile, load
-from attnjax.results.record import (
-    Answers,
-    Minutes,
-    Record,
+from attnjax.reporting.results_page import (
+    Recorded,
+    in_readme,
+    page,
+    recorded,
+    rerun_time,
+    rerun_times,
+    standing,
+    tally,
+)
+from attnjax.results.fit import fitting
+from attnjax.results.read import (
     read_file,
-    record,
+    read_records,
+    read_runs,
+    recordings,
     settings_digest,
     write,
 )
-from attnjax.results.records import Judged, read_records, recorded
-from attnjax.results.rerun import rerun_time, rerun_times
-from attnjax.results.results_page import in_readme, page, standing, tally
-from attnjax.results.variant_runs import variant_runs
+from attnjax.results.record import Answers, Minutes, Record
+from attnjax.results.summary import Judged
 from attnjax.runs.versions import Machine, machine
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +70,13 @@ def short(runs) -> ExperimentFile:
 
 @pytest.fixture(scope="module")
 def made(runs, short) -> list[Record]:
-    return [record(runs / "scaled" / f"seed-{seed}", short, NOW) for seed in (0, 1)]
+    """Records as their files have them, which do not say where a run lies."""
+    return [replace(made, source=None) for made in recordings(read_runs(runs), short, NOW)]
+
+
+def commit_of(record: Record) -> str:
+    assert record.code is not None
+    return (record.code.attnjax.commit or "unknown")[:8]
 
 
 def test_a_record_measures_what_its_run_does(runs, short, made, tmp_path):
@@ -73,7 +85,9 @@ def test_a_record_measures_what_its_run_does(runs, short, made, tmp_path):
     assert path.stat().st_size < 8_000
     again = read_file(path)
     assert again == made[0]
-    ours, theirs = again.measured(short.own), variant_runs(runs, short, "scaled").metrics[0]
+    assert again.where == f"{path}, commit {commit_of(again)}, {machine().kind}"
+    assert read_runs(runs)[0].where == str(runs / "scaled" / "seed-0")
+    ours, theirs = again.measured(short.own), read_runs(runs)[0].measured(short.own)
     # whether a value is not a number must not matter
     np.testing.assert_equal({**ours.metrics}, {**theirs.metrics})
     assert ours.sentences is not None
@@ -102,7 +116,9 @@ def test_a_record_is_never_replaced_and_a_changed_one_is_refused(made, tmp_path)
     path = write(made[0], tmp_path)
     assert path is not None
     assert write(made[0], tmp_path) is None, "the same run is recorded once"
-    other = replace(made[0], files={"result.json": "0" * 64})
+    later = replace(made[0], files={"result.json": "0" * 64})
+    assert write(later, tmp_path) is None, "files that a run gets later change no number"
+    other = replace(made[0], updates=3)
     with pytest.raises(UserError, match="records are never replaced"):
         write(other, tmp_path)
     path.write_text(path.read_text().replace('"updates": 2', '"updates": 3'))
@@ -110,13 +126,6 @@ def test_a_record_is_never_replaced_and_a_changed_one_is_refused(made, tmp_path)
         read_records(tmp_path)
     with pytest.raises(UserError, match="holds no records"):
         read_records(tmp_path / "none")
-
-
-def test_a_run_that_is_not_finished_has_no_record(runs, short, tmp_path):
-    begun = shutil.copytree(runs / "scaled" / "seed-0", tmp_path / "seed-0")
-    (begun / "result.json").unlink()
-    with pytest.raises(UserError, match="is not finished, so there is nothing to record"):
-        record(begun, short, NOW)
 
 
 def test_statistics_are_packed_without_loss(runs):
@@ -160,10 +169,10 @@ def test_seeds_of_several_machines_add_up_until_one_machine_has_all(short, made)
     second = [
         replace(each, seed=each.seed + 2) for each in with_shares(short, made, 0.85, 0.95, kind="b")
     ]
-    (judged,) = recorded(loaded, first).judged
+    (judged,) = recorded(loaded, first).summary.judged
     assert judged.rows[""].verdict == "not judged yet"
     assert judged.rows[""].reason == "there are 2 of 4 planned seeds"
-    (judged,) = recorded(loaded, first + second).judged
+    (judged,) = recorded(loaded, first + second).summary.judged
     assert judged.rows[""].verdict == "reproduced"
     assert [seed for seed, _ in judged.rows[""].seeds] == [0, 1, 2, 3]
 
@@ -173,7 +182,7 @@ def test_machines_that_disagree_are_shown_both(short, made):
     ours = with_shares(short, made, 0.9, 0.8, 0.85)
     theirs = with_shares(short, made, 0.1, 0.2, 0.15, kind="b")
     found = recorded(loaded, ours + theirs)
-    (judged,) = found.judged
+    (judged,) = found.summary.judged
     assert {kind: row.verdict for kind, row in judged.rows.items()} == {
         "a": "reproduced",
         "b": "not reproduced",
@@ -186,7 +195,7 @@ def test_machines_that_disagree_are_shown_both(short, made):
 
 def test_more_seeds_than_planned_decide_nothing(short, made):
     loaded = judged_by(short, 3, 0.5)
-    (judged,) = recorded(loaded, with_shares(short, made, 0.9, 0.8, 0.85, 0.0)).judged
+    (judged,) = recorded(loaded, with_shares(short, made, 0.9, 0.8, 0.85, 0.0)).summary.judged
     assert [seed for seed, _ in judged.rows["a"].seeds] == [0, 1, 2]
 
 
@@ -194,8 +203,9 @@ def test_runs_at_tied_values_are_in_no_mean(short, made):
     """A paper's figure stands beside the mean at the chosen values."""
     chosen = with_shares(short, made, 0.9, 0.8)
     tied = [replace(each, tied=True, tuned={"x": 2}) for each in with_shares(short, made, 0.1, 0.2)]
-    assert recorded(short, chosen + tied).mean("scaled", EXACT) == pytest.approx(0.85)
-    assert recorded(short, tied).mean("scaled", EXACT) is None
+    (row,) = recorded(short, chosen + tied).summary.rows
+    assert row.column(EXACT).mean == pytest.approx(0.85)
+    assert recorded(short, tied).summary.rows == ()
 
 
 def test_a_later_design_is_exploratory_and_other_settings_are_not_judged(short, made):
@@ -204,8 +214,9 @@ def test_a_later_design_is_exploratory_and_other_settings_are_not_judged(short, 
     assert recorded(later, made).exploratory
     other = [replace(each, settings="0" * 8) for each in made]
     found = recorded(short, other)
-    assert not found.records
-    assert [judged.missing for judged in found.judged] == ["no record of scaled"]
+    assert not found.summary.records
+    assert [judged.absent for judged in found.summary.judged] == [("scaled",)]
+    assert "no record of scaled" not in page([found], "attnjax results"), "nothing is judged"
     assert "there are 2 runs more, not shown" in page([found], "attnjax results")
 
 
@@ -225,15 +236,13 @@ def test_records_of_earlier_data_are_not_shown_beside_those_of_later_ones(short,
     old, new = {"train": "a" * 16, "test": "b" * 16}, {"train": "c" * 16, "test": "b" * 16}
     records = [of("scaled", 0, old, 1), of("cosine", 0, old, 2), of("scaled", 0, {}, 3)]
     records += [of("scaled", 1, new, 4), of("scaled", 2, new, 5)]
-    shown = recorded(loaded, records)
-    assert shown.records == records[2:], "what is not recorded is not compared"
-    assert shown.earlier == records[:2]
+    assert fitting(loaded, records) == records[2:], "what is not recorded is not compared"
+    assert recorded(loaded, records).summary.earlier == tuple(records[:2])
     again = [of("scaled", 0, old, 1), of("scaled", 1, old, 2), of("scaled", 0, new, 3)]
-    shown = recorded(loaded, again)
-    assert shown.records == again[2:], "a seed that was trained anew says what the data are now"
-    assert shown.earlier == again[:2]
+    assert fitting(loaded, again) == again[2:], "a seed trained anew says what the data are now"
+    assert recorded(loaded, again).summary.earlier == tuple(again[:2])
     of_seeds = [replace(each, data={"train": str(each.seed)}) for each in made]
-    assert recorded(short, of_seeds).records == of_seeds, "each seed draws its data"
+    assert fitting(short, of_seeds) == of_seeds, "each seed draws its data"
 
 
 def test_words_may_be_mended_and_regions_not(short):
@@ -283,13 +292,13 @@ def test_verdicts_stand_below_the_line_of_benjamini_and_hochberg():
 def test_the_tally_hides_no_verdict(short, made):
     """Counts that are not reproduced, exploratory claims, and claims that wait are in it."""
     found = recorded(judged_by(short, 3, 0.5), with_shares(short, made, 0.9, 0.8, 0.85))
-    (judged,) = found.judged
+    (judged,) = found.summary.judged
     row = replace(judged.rows["a"], p=0.001)
 
     def with_row(**changes) -> Judged:
         return replace(judged, rows={"a": replace(row, **changes)})
 
-    waiting = replace(judged, rows={}, missing="no record of scaled")
+    waiting = replace(judged, rows={}, absent=("scaled",))
     claims = [
         *[with_row()] * 3,
         with_row(verdict="undecided", p=0.9),
@@ -300,13 +309,17 @@ def test_the_tally_hides_no_verdict(short, made):
         with_row(verdict="not judged yet", p=None),
     ]
     fixed = replace(found, first=replace(found.first, design=design(found.loaded.ablation)))
-    assert tally([replace(fixed, judged=claims)]) == (
+
+    def all_of_them(experiment: Recorded) -> Recorded:
+        return replace(experiment, summary=replace(experiment.summary, judged=tuple(claims)))
+
+    assert tally([all_of_them(fixed)]) == (
         "3 of 5 claims are reproduced, 1 is undecided and 1 is of networks that had not learnt; "
         "1 of them is exploratory. 2 more are exact counts: 1 is reproduced and 1 is not. "
         "2 claims wait for runs. At a false discovery rate of 10 % (Benjamini-Hochberg) "
         "3 of 4 verdicts stand."
     )
-    changed = tally([replace(found, judged=claims)])
+    changed = tally([all_of_them(found)])
     assert "; 5 of them are exploratory." in changed
     assert "; 2 of them are exploratory." in changed
 
@@ -356,28 +369,3 @@ def test_the_page_of_results_is_that_of_the_records(tmp_path, monkeypatch):
     assert (tmp_path / "results.md").read_text() == (ROOT / "docs" / "results.md").read_text()
     assert readme.read_text() == (ROOT / "README.md").read_text()
     assert reruns.read_text() == (ROOT / "experiments" / "reruns.json").read_text()
-
-
-def test_no_commit_changes_or_removes_a_record():
-    if not (ROOT / ".git").exists():
-        pytest.skip("this is no checkout of git")
-    words = ["git", "-C", str(ROOT), "log", "--diff-filter=MDR", "--name-only", "--format="]
-    changed = subprocess.run([*words, "--", "records"], capture_output=True, text=True, check=True)
-    assert changed.stdout.split() == []
-    unstaged = subprocess.run(
-        [
-            "git",
-            "-C",
-            str(ROOT),
-            "diff",
-            "--diff-filter=MD",
-            "--name-only",
-            "HEAD",
-            "--",
-            "records",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert unstaged.stdout.split() == []

@@ -14,15 +14,14 @@ import pytest
 
 from attnjax.cli.main import main
 from attnjax.config.override import split
-from attnjax.config.serialize import from_json
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.experiment import Claim, Difference, Published, Value
 from attnjax.experiment.load import ExperimentFile, load
 from attnjax.reporting.evidence import verdict
-from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import plain
-from attnjax.results.statements import _of_planned_steps
-from attnjax.results.summary import summarize
+from attnjax.results.folder import reload, summarize
+from attnjax.results.judging import _of_planned_steps
+from attnjax.results.summary import Summary
 from attnjax.runs.result import read_result
 from attnjax.runs.run_folder import STEPS, write_result
 from attnjax.sweeps.plan import Sweep, chosen_parts
@@ -35,7 +34,7 @@ CHOSEN = "GatedFeedForward(width=16, activation=silu, dropout=0.0)"
 
 
 def summary_of(folder: Path) -> Summary:
-    return from_json(json.loads((folder / "summary.json").read_text()))
+    return summarize(folder, reload(folder))
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 
 from attnjax.cli.main import main
 from attnjax.experiment.load import load
-from attnjax.results.summary import summarize
+from attnjax.results.folder import summarize
 from attnjax.runs import provenance
 from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.runs.run_folder import RESULT

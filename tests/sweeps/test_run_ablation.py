@@ -18,7 +18,8 @@ from attnjax.errors import UserError
 from attnjax.evaluation.attention_record import SENTENCES
 from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.experiment.load import load
-from attnjax.reporting.summary import LeftOut, Summary
+from attnjax.results.folder import reload, summarize
+from attnjax.results.summary import LeftOut, Summary
 from attnjax.runs.json_files import write_sealed
 from attnjax.runs.manifest import manifest
 from attnjax.runs.result import read_result
@@ -65,7 +66,7 @@ def test_a_run_leaves_what_is_promised(tiny_runs):
 
 
 def summary_of(folder: Path) -> Summary:
-    return from_json(content(folder / "summary.json"))
+    return summarize(folder, reload(folder))
 
 
 def measured(run: Path) -> dict[MetricKey, float]:

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from attnjax.cli.main import main
-from attnjax.config.serialize import from_json, parse_json
 from attnjax.experiment.load import load
-from attnjax.results.records import read_records, recorded
-from attnjax.results.results_page import page
-from attnjax.results.summary import reload
+from attnjax.reporting.results_page import page, recorded
+from attnjax.results.folder import reload, summarize
+from attnjax.results.read import read_records
 from attnjax.sweeps.plan import Sweep
 from attnjax.training.loop import loop
 
@@ -69,7 +68,7 @@ def test_seeds_are_trained_at_tied_values_which_summary_and_records_judge(
     printed = " ".join(capsys.readouterr().out.split())
     assert same in printed
     assert same in " ".join((folder / "report.html").read_text().split())
-    summary = from_json(parse_json((folder / "summary.json").read_text()))
+    summary = summarize(folder, reload(folder))
     assert (summary.claims[0].verdict, summary.claims[0].combinations) == ("reproduced", 2)
     # nothing is left to do
     monkeypatch.setattr(loop, "train", None)
@@ -83,7 +82,7 @@ def test_seeds_are_trained_at_tied_values_which_summary_and_records_judge(
     assert len({record.path() for record in records}) == len(records) == 9
     assert sum(record.tied for record in records) == 3
     of_records = recorded(reload(folder), records)
-    (row,) = of_records.judged[0].rows.values()
+    (row,) = of_records.summary.judged[0].rows.values()
     assert (row.seeds, row.combinations) == (summary.claims[0].seeds, 2)
     assert same in page([of_records], "attnjax results")
     # runs that are missing are waited for

@@ -12,13 +12,13 @@ from rich.console import Console
 
 from attnjax.cli.main import main
 from attnjax.config.override import split
-from attnjax.config.serialize import from_json
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import load
 from attnjax.experiment.tuning import point_name
-from attnjax.reporting.summary import Summary
 from attnjax.reporting.table import plain
+from attnjax.results.folder import reload, summarize
+from attnjax.results.summary import Summary
 from attnjax.sweeps import sweep as sweeping, train
 from attnjax.sweeps.checks import check_corpus
 from attnjax.sweeps.finish import validation_score
@@ -96,7 +96,7 @@ def content(path: Path) -> dict:
 
 
 def summary_of(runs: Path) -> Summary:
-    return from_json(content(runs / "tuned" / "summary.json"))
+    return summarize(runs / "tuned", reload(runs / "tuned"))
 
 
 def losses(runs: Path, variant: str = "scaled") -> list[tuple[float, ...]]:

@@ -6,31 +6,33 @@ from typing import Annotated
 
 from attnjax.cli.command import ExperimentFolder, Trust, option
 from attnjax.cli.output import say
-from attnjax.errors import UserError
 
 
 def record(
     runs: ExperimentFolder,
     *,
     to: Annotated[Path, option("the folder of records", "FOLDER")] = Path("records"),
+    compare: Annotated[
+        bool, option("compare the runs with the records that are there, and write none")
+    ] = False,
     trust: Trust = False,
 ) -> None:
-    """Write a small file of each finished run, for the page of results."""
-    from attnjax.results import record as records
-    from attnjax.results.summary import experiments, reload
-    from attnjax.results.tuning import TIED
+    """Write a small file of each finished run, for the page of results, or compare with them."""
+    from attnjax.reporting.against_records import against_records
+    from attnjax.results.folder import experiments, reload
+    from attnjax.results.read import read_records, read_runs, recordings, write
     from attnjax.runs.data_digests import check_alike
-    from attnjax.runs.result import RESULT
 
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     for folder in experiments(runs):
         loaded = reload(folder, trust=trust)
-        paths = (*folder.glob(f"*/seed-*/{RESULT}"), *folder.glob(f"*/{TIED}/*/seed-*/{RESULT}"))
-        finished = [path.parent for path in sorted(paths)]
-        if not finished:
-            raise UserError(f"{folder} holds no finished runs")
-        check_alike(finished)
-        written = [records.write(records.record(run, loaded, now), to) for run in finished]
+        if compare:
+            for line in against_records(loaded, read_runs(folder), read_records(to)):
+                say(f"{loaded.name}: {line}")
+            continue
+        made = recordings(read_runs(folder), loaded, now)
+        check_alike(record.run.folder for record in made if record.run is not None)
+        written = [write(record, to) for record in made]
         old = written.count(None)
         present = f"; {old} were there" if old else ""
         say(f"{loaded.name}: {len(written) - old} records in {to}{present}")

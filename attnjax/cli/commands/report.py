@@ -26,13 +26,11 @@ def report(
     verbose: Verbose = False,
     trust: Trust = False,
 ) -> None:
-    """Make the table and report.html of finished runs again, and index.html over all of them."""
-    from attnjax.results.index import write_index
-    from attnjax.results.summary import experiments, reload
+    """Make the table and report.html of finished runs again."""
+    from attnjax.results.folder import experiments, reload
     from attnjax.runs.result import finished_runs
 
-    folders = experiments(runs)
-    for folder in folders:
+    for folder in experiments(runs):
         loaded = reload(folder, trust=trust)
         if sentences is not None:
             keep_compiled()
@@ -41,8 +39,6 @@ def report(
             for run in finished_runs(folder):
                 keep_attention(run, sentences, trust=trust)
         summarized(folder, loaded, None, sentences, verbose=verbose)
-    if runs not in folders:
-        say(f"index: {write_index(runs)}")
 
 
 def summarized(
@@ -56,7 +52,7 @@ def summarized(
     """Write summary.json into an experiment's folder, print the table, and write report.html."""
     from attnjax.reporting.page import write
     from attnjax.reporting.table import table
-    from attnjax.results.summary import summarize
+    from attnjax.results.folder import summarize
     from attnjax.runs.result import finished_runs
 
     results = page = None

@@ -27,9 +27,8 @@ def results(
     ] = None,
 ) -> None:
     """Judge the claims of all recorded experiments, and write the page of results."""
-    from attnjax.results import results_page
-    from attnjax.results.records import of_shipped, read_records, recorded
-    from attnjax.results.rerun import rerun_times
+    from attnjax.reporting import results_page
+    from attnjax.results.read import read_records
     from attnjax.runs.catalog import shipped_records
 
     if page is None:
@@ -42,13 +41,13 @@ def results(
     for named in filter(None, (page, readme, reruns)):
         check_named(named)
     text = None if readme is None else _text(readme)
-    experiments = [recorded(*each) for each in of_shipped(read_records(folder))]
+    experiments = results_page.of_shipped(read_records(folder))
     filled = None if text is None else results_page.in_readme(text, experiments)
     write_named(page, results_page.page(experiments, command))
     if readme is not None and filled is not None:
         write_named(readme, filled)
     if reruns is not None:
-        write_named(reruns, f"{json.dumps(rerun_times(experiments), indent=2)}\n")
+        write_named(reruns, f"{json.dumps(results_page.rerun_times(experiments), indent=2)}\n")
     say(results_page.tally(experiments))
     say(f"page: {page}")
 

@@ -106,7 +106,7 @@ def run(
 
 def _trained(plan: "Sweep", looks: Sequence[int | None]) -> dict[str, str]:
     """Run the seeds of each look while a claim is undecided; return what failed."""
-    from attnjax.results.summary import summarize
+    from attnjax.results.folder import summarize
     from attnjax.sweeps.sweep import sweep
 
     failed: dict[str, str] = {}

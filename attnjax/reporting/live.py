@@ -1,0 +1,39 @@
+"""The report of a sweep that is still running: it is written anew, and loads itself again."""
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from attnjax.errors import UserError
+from attnjax.experiment.load import ExperimentFile
+from attnjax.reporting.page import write
+from attnjax.results.folder import summarize
+
+SECONDS = 60.0
+"""How long a page stays as it is: drawing it takes some seconds."""
+
+
+@dataclass(kw_only=True)
+class LiveReport:
+    """The report of an experiment whose runs are being trained, in the experiment's folder.
+
+    Attributes:
+        written: when the page was last written, or the sweep began, in seconds of a clock.
+    """
+
+    folder: Path
+    loaded: ExperimentFile
+    written: float = field(default_factory=time.monotonic)
+
+    def update(self) -> None:
+        """Write the report of the runs that are finished, unless it was written a moment ago.
+
+        What cannot be summarized, such as a damaged run, must not end a training: it is said at the
+        sweep's end.
+        """
+        if time.monotonic() - self.written < SECONDS:
+            return
+        with suppress(UserError):
+            write(self.folder, summarize(self.folder, self.loaded), unfinished=True)
+        self.written = time.monotonic()

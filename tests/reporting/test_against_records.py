@@ -1,0 +1,120 @@
+"""`attnjax record RUNS --compare`: what of the records comes out again."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from attnjax.cli.main import main
+from attnjax.experiment import Claim, Value
+from attnjax.experiment.load import ExperimentFile, load
+from attnjax.reporting.against_records import against_records
+from attnjax.results.read import read_records, read_runs, recordings
+from attnjax.results.record import Record
+from attnjax.runs.versions import Machine, machine
+
+TINY = Path(__file__).parents[1] / "tiny.py"
+NOW = "2026-11-24T06:00:00+00:00"
+
+
+@pytest.fixture(scope="module")
+def loaded() -> ExperimentFile:
+    loaded = load(TINY)
+    claim = Claim(text="It is a share.", estimand=Value("alignment_error", "scaled"), low=-9.0)
+    return replace(loaded, ablation=replace(loaded.ablation, seeds=2, claims=(claim,)))
+
+
+@pytest.fixture(scope="module")
+def runs(tiny_runs) -> list[Record]:
+    return read_runs(tiny_runs / "tiny")
+
+
+@pytest.fixture(scope="module")
+def records(runs, loaded) -> list[Record]:
+    """Records as their files have them, which do not say where a run lies."""
+    return [replace(made, source=None) for made in recordings(runs, loaded, NOW)]
+
+
+def moved(record: Record, by: float, kind: str) -> Record:
+    """A record of another machine, with another alignment error."""
+    metrics = tuple(
+        replace(item, value=item.value + by) if item.name == "alignment_error" else item
+        for item in record.metrics
+    )
+    place = Machine(kind=kind, processor="", cores=1, xla_flags="")
+    return replace(record, metrics=metrics, machine=place)
+
+
+def test_equal_runs_are_as_recorded(loaded, runs, records):
+    numbers = sum(len(run.metrics) for run in runs)
+    assert [*against_records(loaded, runs, records)] == [
+        f"{numbers} of {numbers} numbers are equal to the bit",
+        "It is a share.: as recorded: undecided",
+    ]
+
+
+def test_other_numbers_are_shown_with_both_intervals_and_machines(loaded, runs, records):
+    other = [
+        moved(record, 0.25 if (record.variant, record.seed) == ("scaled", 1) else 0.125, "h100-1")
+        for record in records
+    ]
+    numbers, kind = sum(len(run.metrics) for run in runs), machine().kind
+    equal, claim = against_records(loaded, runs, other)
+    assert equal.startswith(
+        f"{numbers - 4} of {numbers} numbers are equal to the bit; the largest difference is "
+        "0.250, of alignment error of scaled/seed-1: "
+    )
+    assert f" here on {kind}, " in equal
+    assert equal.endswith(" recorded on h100-1")
+    assert claim.startswith(
+        "It is a share.: the verdict is as recorded, with other numbers: undecided, "
+    )
+    assert f") on {kind} here; undecided, " in claim
+    assert claim.endswith(") on h100-1 recorded")
+    # a record of the run's own kind of machine comes first, whatever else is recorded
+    equal, _ = against_records(loaded, runs, [*other, *records])
+    assert equal == f"{numbers} of {numbers} numbers are equal to the bit"
+
+
+def test_another_verdict_is_not_as_recorded(loaded, runs, records):
+    claim = replace(loaded.ablation.claims[0], low=-1e-3, high=5.0)
+    three = replace(loaded, ablation=replace(loaded.ablation, seeds=3, claims=(claim,)))
+    scaled = [run for run in runs if run.variant == "scaled"]
+    more = [*scaled, replace(scaled[0], seed=2)]
+    far = [moved(replace(record, source=None), 50.0, "b") for record in more]
+    *_, verdict = against_records(three, more, far)
+    assert verdict.startswith("It is a share.: not as recorded: reproduced, ")
+    assert " here; not reproduced, " in verdict
+
+
+def test_runs_without_a_record_are_counted(loaded, runs, records):
+    first, *_ = against_records(loaded, runs, records[:1])
+    assert first == "3 of 4 runs have no record of their settings, data and seed"
+    other = [replace(record, key="0" * 8) for record in records]
+    assert [*against_records(loaded, runs, other)] == [
+        "4 of 4 runs have no record of their settings, data and seed"
+    ]
+
+
+def test_the_command_writes_no_record(tiny_runs, tmp_path, capsys):
+    to = tmp_path / "records"
+    assert main(["record", str(tiny_runs / "tiny"), "--to", str(to)]) == 0
+    one = sorted(to.rglob("*.json"))[0]
+    one.unlink()
+    capsys.readouterr()
+    assert main(["record", str(tiny_runs / "tiny"), "--to", str(to), "--compare"]) == 0
+    said = "".join(capsys.readouterr())
+    assert "tiny: 1 of 4 runs have no record" in said
+    assert "numbers are equal to the bit" in said
+    assert not one.exists()
+    shutil.rmtree(to)
+    assert main(["record", str(tiny_runs / "tiny"), "--to", str(to), "--compare"]) == 2
+    assert "holds no records" in capsys.readouterr().err
+
+
+def test_records_are_read_as_runs_are(tiny_runs, loaded, tmp_path):
+    """A record of a file has the key that the run's folder gives."""
+    assert main(["record", str(tiny_runs / "tiny"), "--to", str(tmp_path)]) == 0
+    keys = [(run.key, run.seed) for run in read_runs(tiny_runs / "tiny")]
+    assert sorted(keys) == sorted((record.key, record.seed) for record in read_records(tmp_path))

@@ -1,0 +1,53 @@
+"""The report of a sweep that is still running."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from attnjax.cli.main import main
+from attnjax.experiment.load import load
+from attnjax.reporting import live
+
+TINY = Path(__file__).parents[1] / "tiny.py"
+RELOADS = '<meta http-equiv="refresh" content="30">'
+
+
+@pytest.fixture
+def folder(tiny_runs, tmp_path) -> Path:
+    """Runs of which one is not finished, without a report."""
+    run = Path("scaled") / "seed-0"
+    for name in (run, run.with_name("seed-1")):
+        without = shutil.ignore_patterns("checkpoints")
+        shutil.copytree(tiny_runs / "tiny" / name, tmp_path / "tiny" / name, ignore=without)
+    (tmp_path / "tiny" / run / "result.json").unlink()
+    return tmp_path / "tiny"
+
+
+def test_a_page_loads_itself_again_until_the_sweep_ends(folder, monkeypatch):
+    report, now = folder / "report.html", [100.0]
+    monkeypatch.setattr(live.time, "monotonic", lambda: now[0])
+    page = live.LiveReport(folder=folder, loaded=load(TINY), written=now[0])
+    now[0] += live.SECONDS - 1
+    page.update()
+    assert not report.exists(), "a short sweep draws one page, at its end"
+    now[0] += 1
+    page.update()
+    text = report.read_text()
+    assert RELOADS in text
+    assert "Runs are still being trained" in text
+    assert "scaled" in text
+    report.unlink()
+    now[0] += live.SECONDS - 1
+    page.update()
+    assert not report.exists(), "it was written less than a minute ago"
+    assert main(["report", str(folder)]) == 0
+    assert RELOADS not in report.read_text()
+
+
+def test_a_damaged_run_ends_no_training(folder, monkeypatch):
+    result = folder / "scaled" / "seed-1" / "result.json"
+    result.write_text(result.read_text().replace('"seed": 1', '"seed": 2'))
+    live.LiveReport(folder=folder, loaded=load(TINY), written=-1e9).update()
+    assert not (folder / "report.html").exists()
+    assert main(["report", str(folder)]) == 2
