@@ -258,6 +258,7 @@ def stacked(
             f"a layer between others wants to be a {type(layer).__name__}, as they are; got "
             f"{type(interleaved.layer).__name__}"
         )
+
     def kind(position: int) -> Any:
         """Return the layer at a position from below, 1 the lowest."""
         if interleaved is None or position % interleaved.period:

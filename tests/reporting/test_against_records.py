@@ -39,7 +39,7 @@ def records(runs, loaded) -> list[Record]:
 def moved(record: Record, by: float, kind: str) -> Record:
     """A record of another machine, with another alignment error."""
     metrics = tuple(
-        replace(item, value=item.value + by) if item.name == "alignment_error" else item
+        replace(item, value=(item.value or 0) + by) if item.name == "alignment_error" else item
         for item in record.metrics
     )
     place = Machine(kind=kind, processor="", cores=1, xla_flags="")
