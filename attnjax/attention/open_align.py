@@ -111,6 +111,7 @@ class OpenAlign(Align):
     """An align whose rows may be nearly 0 although keys are allowed."""
 
     may_be_zero = True
+    sums_to_one = False
 
 
 class OffByOne(OpenAlign):
