@@ -1,8 +1,8 @@
 """Aligns: from logits and a mask to attention weights.
 
-Weights are 0 wherever the mask forbids, and >= 0 unless an align says otherwise. A row that may attend to nothing has only weights
-0, and no gradient: masking by adding -1e30 would give it uniform weights, and -inf NaN. Each align
-says what its other rows sum to.
+Weights are 0 wherever the mask forbids, and >= 0 unless an align says otherwise. A row that may
+attend to nothing has only weights 0, and no gradient: masking by adding -1e30 would give it uniform
+weights, and -inf NaN. Each align says what its other rows sum to.
 """
 
 from abc import abstractmethod

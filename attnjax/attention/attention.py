@@ -21,6 +21,7 @@ from attnjax.attention.score import ScaledDot, Score
 from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
 from attnjax.attention.traits import Expectations
 from attnjax.config.constraints import DropoutRate
+from attnjax.config.walk import walk
 from attnjax.errors import UserError
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.lift import sow
@@ -148,7 +149,7 @@ class Attention(AttentionBase):
 
     Raises:
         UserError: a fused kernel was chosen and cannot compute what is asked; the align is
-            `Normalize` and the score no kernel; the mask holds an array.
+            `Normalize`, and the score no kernel or a bias is given; the mask holds an array.
 
     Source: Bahdanau et al. 2015, eq. 5 and 6; Vaswani et al. 2017, eq. 1.
     """
@@ -166,10 +167,17 @@ class Attention(AttentionBase):
     younger_fields = ("bias",)
 
     def setup(self) -> None:
-        if isinstance(self.align, Normalize) and not isinstance(self.score, Kernel):
+        aligns = [self.align, *(part for _, part in walk(self.align))]
+        normalizes = any(isinstance(align, Normalize) for align in aligns)
+        if normalizes and not isinstance(self.score, Kernel):
             raise UserError(
                 "the align Normalize wants a score that is a kernel, which is never negative "
                 f"(squared-exponential, boxcar, ...); got {type(self.score).__name__}"
+            )
+        if normalizes and self.bias is not None:
+            raise UserError(
+                "a bias is added to logits, and the kernel that the align Normalize divides is "
+                f"none: leave out the bias {type(self.bias).__name__} or choose the align Softmax"
             )
         if self.mask is not None and any(rule.holds_arrays() for rule in self.mask.rules()):
             raise UserError(

@@ -214,9 +214,10 @@ def _prepare_shared(head: AttentionBase, key: jax.Array, value: jax.Array) -> An
     A head with parameters for its keys cannot share them: each head's would differ.
     """
     if head.reads_inputs():
+        name = type(getattr(head, "bias", head)).__name__
         raise UserError(
-            "key_heads wants heads that can share their keys; this one computes numbers of its own "
-            "from the layer's input: leave key_heads out"
+            f"key_heads wants heads that can share their keys; {name} computes numbers of each "
+            "head from the layer's input: leave key_heads out"
         )
     before = jax.tree.structure(head.variables.get(PARAMETERS, {}))
     memory = head.prepare(jnp.swapaxes(key, -2, -3), jnp.swapaxes(value, -2, -3))

@@ -1,5 +1,6 @@
 """The properties of an attention, tried with small random inputs."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -24,7 +25,7 @@ from attnjax.checks.finding import (
     not_finite,
     not_zero,
 )
-from attnjax.config.walk import walk
+from attnjax.config.walk import field_names
 
 B, S = 2, 5
 LONG = min(FUSED_FROM.values())
@@ -273,5 +274,12 @@ def _pytrees(of: _Initialized) -> Problems:
 
 def _parts(attention: AttentionBase, kind: Any) -> list[Any]:
     """Return the parts of a kind among an attention and its fields, at any depth."""
-    parts = [attention, *(part for _, part in walk(attention))]
-    return [part for part in parts if isinstance(part, kind)]
+    return [part for part in _below(attention) if isinstance(part, kind)]
+
+
+def _below(part: Any) -> Iterator[Any]:
+    """Yield a part and all within it; the rules of a mask are in a tuple."""
+    yield part
+    fields = (getattr(part, name) for name in field_names(type(part)))
+    for field in part if isinstance(part, tuple) else fields:
+        yield from _below(field)
