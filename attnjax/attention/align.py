@@ -110,6 +110,10 @@ class Align(Fusible):
         """Return the factor of the softmax's logits: a number, or a scalar with a gradient."""
         return 1.0
 
+    def sink_logit(self) -> jax.Array | float | None:
+        """Return the logit of a key without a value, a scalar, or None: there is none."""
+        return None
+
 
 class Softmax(Align, fusible=True, same_in_every_head=True):
     """`softmax` of the logits divided by a temperature; rows sum to 1.

@@ -5,10 +5,11 @@ from dataclasses import field
 from typing import Any, ClassVar, NamedTuple
 
 import jax
+import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Float
 
-from attnjax.attention.align import Align, AlignContext, Normalize, Softmax
+from attnjax.attention.align import Align, AlignContext, LearnedScale, Normalize, Softmax
 from attnjax.attention.bias import Bias
 from attnjax.attention.fused import dispatch
 from attnjax.attention.fused.dispatch import Implementation
@@ -24,6 +25,7 @@ from attnjax.config.constraints import DropoutRate
 from attnjax.config.walk import walk
 from attnjax.errors import UserError
 from attnjax.nn.dropout import Dropout
+from attnjax.nn.dtypes import wide
 from attnjax.nn.lift import sow
 
 
@@ -209,7 +211,12 @@ class Attention(AttentionBase):
         given, positions = positions, positions.filled(query, value)
         if kernel := self.kernel(length, mask, deterministic=deterministic):
             product = self.score.as_dot_product(query, key, positions).times(self.align.factor())
-            return kernel(Inputs(value=value, mask=mask, positions=given, **product._asdict()))
+            sink = self.align.sink_logit()
+            if sink is not None:
+                sink = jnp.broadcast_to(jnp.asarray(sink, wide(query)), (*query.shape[:-2], 1, 1))
+            return kernel(
+                Inputs(value=value, mask=mask, positions=given, sink=sink, **product._asdict())
+            )
         logits = self.score(query, key, positions)
         allowed = allowed_pairs(mask, positions, logits.shape)
         if self.bias is not None:
@@ -238,6 +245,8 @@ class Attention(AttentionBase):
                 return f"the {kind} {part.in_words()}"
         if self.bias is not None:
             return f"the bias {type(self.bias).__name__}"
+        if self.score.is_capped() and isinstance(self.align, LearnedScale):
+            return f"the align LearnedScale after the cap of {self.score.in_words()}"
         return "dropout of weights" if self.dropout and not deterministic else None
 
     @nn.nowrap
