@@ -137,7 +137,7 @@ class DotProduct(NamedTuple):
         if self.bias is None:
             return product
         # each example's own, as a kernel wants the arrays of a bias
-        array = jnp.broadcast_to(factor, self.query.shape[:-2])
+        array = jnp.broadcast_to(jnp.asarray(factor, wide(self.query)), self.query.shape[:-2])
         return product._replace(bias=Partial(_times, array, self.bias))
 
 
