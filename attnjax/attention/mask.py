@@ -16,6 +16,7 @@ from typing import ClassVar, Literal, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from attnjax.attention.position import AnyArray, Positions, distance
 from attnjax.attention.traits import Expectations
@@ -101,6 +102,10 @@ class Mask(Expectations, ABC):
     def rules(self) -> "tuple[Mask, ...]":
         """Return the single rules of a conjunction."""
         return (self,)
+
+    def arrays(self) -> "list[tuple[jax.Array, tuple[str, ...]]]":
+        """Return each array of the rule with the names of its last axes."""
+        return [(getattr(self, name), axes) for name, axes in self.axes.items()]
 
     def map_arrays(self, function: Callable[[jax.Array, tuple[str, ...]], jax.Array]) -> Self:
         """Replace each array of the rule by function(array, names of its last axes)."""
@@ -209,10 +214,14 @@ class Or(Mask):
         )
 
     def has_blocks(self) -> bool:
-        return not self.holds_arrays() and all(rule.has_blocks() for rule in self.alternatives)
+        return all(rule.has_blocks() for rule in self.alternatives)
 
     def holds_arrays(self) -> bool:
         return any(single.holds_arrays() for rule in self.alternatives for single in rule.rules())
+
+    def arrays(self) -> list[tuple[jax.Array, tuple[str, ...]]]:
+        singles = [single for rule in self.alternatives for single in rule.rules()]
+        return [array for single in singles for array in single.arrays()]
 
     def seen_keys(self) -> jax.Array | None:
         seen = [_seen_by_all(rule.rules()) for rule in self.alternatives]
@@ -230,8 +239,10 @@ class Or(Mask):
 def _of_all(rules: tuple[Mask, ...], query: BlockRange, key: BlockRange) -> Tiles:
     """Return the tiles of a conjunction."""
     tables = [rule.block(query, key) for rule in rules]
+    every = np.ones((1, 1, 1), bool)  # without a rule all is allowed
     return Tiles(
-        reduce(and_, (tiles.any for tiles in tables)), reduce(and_, (tiles.all for tiles in tables))
+        reduce(and_, (tiles.any for tiles in tables), every),
+        reduce(and_, (tiles.all for tiles in tables), every),
     )
 
 
@@ -320,13 +331,20 @@ class Prefix(Mask):
     length: PositiveInt = field(default=1, metadata={"static": True})
     of: Literal["key", "query"] = field(default="key", metadata={"static": True})
 
+    def __post_init__(self) -> None:
+        """Refuse what would be empty, or of the other side, in silence."""
+        if self.length < 1:
+            raise UserError(f"Prefix.length must be at least 1; got {self.length}")
+        if self.of not in ("key", "query"):
+            raise UserError(f'Prefix.of is "key" or "query"; got {self.of!r}')
+
     def dense(self, positions: Positions) -> jax.Array:
         if self.of == "key":
             return positions.key[..., None, :] < self.length
         return positions.query[..., :, None] < self.length
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
-        """Tiles beyond the prefix are empty."""
+        """Mark tiles beyond the prefix as empty, those within it as whole."""
         numbers = key.columns() if self.of == "key" else query.rows()
         return Tiles(numbers.lowest < self.length, numbers.highest < self.length)
 

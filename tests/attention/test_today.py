@@ -299,7 +299,6 @@ def test_a_union_hides_what_all_hide():
     union = Padding(present) | Padding(other)
     np.testing.assert_array_equal(union.seen_keys(), present | other)
     assert (Padding(present) | Prefix(1)).seen_keys() is None
-    assert not union.has_blocks()
     with pytest.raises(UserError, match="wants a rule without arrays"):
         initial(Attention(mask=union), jnp.zeros((1, 4, D)))
 

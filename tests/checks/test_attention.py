@@ -31,7 +31,7 @@ from attnjax.attention.open_align import OffByOne, Sigmoid, Sink, Softpick, Stic
 from attnjax.attention.pool import Pool, RelativeSum, weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.position_score import Alibi, Relative, Rotary, rotary
-from attnjax.attention.recurrent import DecayedState, DeltaRule
+from attnjax.attention.recurrent import DecayedState, DeltaRule, RecurrentAttention
 from attnjax.attention.rotary_scaling import Yarn
 from attnjax.attention.score import Additive, Dot, General, Score, dot
 from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK
@@ -109,9 +109,10 @@ def test_parts_of_attnjax_have_every_property(attention):
     parts = [attention, *(part for _, part in walk(attention))]
     is_linear = any(isinstance(part, LinearAttention) for part in parts)
     is_absolute = any(isinstance(part, LocalPredictive | Or) for part in parts)
+    has_state = any(isinstance(part, RecurrentAttention) for part in parts)
     has_mask = any(isinstance(part, Mask) for part in parts)
     findings = check_attention(attention)
-    assert len(findings) == 10 - is_linear - is_absolute + has_mask
+    assert len(findings) == 10 - is_linear - is_absolute + has_mask + has_state
     assert not [finding for finding in findings if finding.problem]
 
 
@@ -160,6 +161,21 @@ class Forgetful(LinearAttention):
     def step(self, query, memory, state):
         context, _ = super().step(query, memory, state)
         return context, state
+
+
+class Begun(LinearAttention):
+    """A linear attention whose state before the first word is of the keys that it is shown."""
+
+    def start(self, memory):
+        state = super().start(memory)
+        return jax.tree.map(lambda x: x + memory[0].sum(), state)
+
+
+class Leaking(DeltaRule):
+    """A delta rule that forgets a little at each word, whatever its decay says."""
+
+    def step(self, query, memory, state):
+        return super().step(query, memory, 0.9 * state)
 
 
 class Mistold(Dot):
@@ -262,6 +278,11 @@ class Broken(Score):
         (Attention(score=Overflowing()), {"finite in half precision"}),
         (Attention(score=OfAllQueries()), {"one query at a time equals all"}),
         (Forgetful(), {"one query at a time equals all"}),
+        (Begun(), {"one query at a time equals all"}),
+        (
+            Leaking(),
+            {"one query at a time equals all", "a word of strength 0 leaves the state"},
+        ),
         (Attention(score=Mistold()), {"the same context if the weights are requested"}),
         (Attention(score=Broken()), {"can be called"}),
         (Attention(score=TurnedThenScaled()), {"moved positions give the same context"}),

@@ -56,7 +56,7 @@ class Inputs:
         """Yield the arrays of positions and mask, each with the names of its last axes."""
         yield from ((x, (axis,)) for axis, x in self.positions._asdict().items() if x is not None)
         for rule in self.rules():
-            yield from ((getattr(rule, name), axes) for name, axes in rule.axes.items())
+            yield from rule.arrays()
 
     def refused_rule(self, *kinds: type[Mask]) -> str | None:
         """Return the first rule of another kind, or on given positions, in words, or None."""
