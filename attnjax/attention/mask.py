@@ -90,7 +90,7 @@ class Mask(Expectations, ABC):
 
     def holds_arrays(self) -> bool:
         """Whether the rule says something of particular examples."""
-        return bool(self.axes)
+        return bool(self.arrays())
 
     def seen_keys(self) -> jax.Array | None:
         """Return booleans [..., S], False for keys that the rule's arrays hide from every query.
@@ -208,20 +208,13 @@ class Or(Mask):
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
         """Return a table in which a tile is whole only if it is whole for a single alternative."""
         tables = [_of_all(rule.rules(), query, key) for rule in self.alternatives]
-        return Tiles(
-            reduce(or_, (tiles.any for tiles in tables)),
-            reduce(or_, (tiles.all for tiles in tables)),
-        )
+        return Tiles(*(reduce(or_, entries) for entries in zip(*tables, strict=True)))
 
     def has_blocks(self) -> bool:
         return all(rule.has_blocks() for rule in self.alternatives)
 
-    def holds_arrays(self) -> bool:
-        return any(single.holds_arrays() for rule in self.alternatives for single in rule.rules())
-
     def arrays(self) -> list[tuple[jax.Array, tuple[str, ...]]]:
-        singles = [single for rule in self.alternatives for single in rule.rules()]
-        return [array for single in singles for array in single.arrays()]
+        return [x for rule in self.alternatives for one in rule.rules() for x in one.arrays()]
 
     def seen_keys(self) -> jax.Array | None:
         seen = [_seen_by_all(rule.rules()) for rule in self.alternatives]
@@ -229,21 +222,17 @@ class Or(Mask):
         return reduce(or_, arrays) if len(arrays) == len(seen) else None
 
     def map_arrays(self, function: Callable[[jax.Array, tuple[str, ...]], jax.Array]) -> "Or":
-        alternatives = (
-            And(tuple(single.map_arrays(function) for single in rule.rules()))
-            for rule in self.alternatives
+        conjuncts = (
+            (one.map_arrays(function) for one in rule.rules()) for rule in self.alternatives
         )
-        return Or(tuple(alternatives))
+        return Or(tuple(And(tuple(rules)) for rules in conjuncts))
 
 
 def _of_all(rules: tuple[Mask, ...], query: BlockRange, key: BlockRange) -> Tiles:
     """Return the tiles of a conjunction."""
-    tables = [rule.block(query, key) for rule in rules]
     every = np.ones((1, 1, 1), bool)  # without a rule all is allowed
-    return Tiles(
-        reduce(and_, (tiles.any for tiles in tables), every),
-        reduce(and_, (tiles.all for tiles in tables), every),
-    )
+    tables = Tiles(every, every), *(rule.block(query, key) for rule in rules)
+    return Tiles(*(reduce(and_, entries) for entries in zip(*tables, strict=True)))
 
 
 def _seen_by_all(rules: tuple[Mask, ...]) -> jax.Array | None:
@@ -333,10 +322,8 @@ class Prefix(Mask):
 
     def __post_init__(self) -> None:
         """Refuse what would be empty, or of the other side, in silence."""
-        if self.length < 1:
-            raise UserError(f"Prefix.length must be at least 1; got {self.length}")
-        if self.of not in ("key", "query"):
-            raise UserError(f'Prefix.of is "key" or "query"; got {self.of!r}')
+        if self.length < 1 or self.of not in ("key", "query"):
+            raise UserError(f"Prefix wants a length of at least 1, of key or query; got {self}")
 
     def dense(self, positions: Positions) -> jax.Array:
         if self.of == "key":
