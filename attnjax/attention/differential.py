@@ -56,10 +56,10 @@ class DifferentialHeads(MultiHead):
         return jnp.repeat(self._project(value, heads // 2, width, "value"), 2, axis=-2)
 
     @nn.compact
-    def _combined(self, contexts: jax.Array) -> jax.Array:
-        width = self.key_width or contexts.shape[-1] // 2
+    def _combined(self, contexts: jax.Array, inputs: jax.Array) -> jax.Array:
+        width = self.key_width or inputs.shape[-1] // self.heads
         normal = nn.initializers.normal(0.1)
         a, b, c, d = (self.param(f"lambda_{name}", normal, (width,)) for name in "abcd")
         amount = jnp.exp((a * b).sum()) - jnp.exp((c * d).sum()) + self.initial_lambda
         difference = contexts[..., 0::2, :] - amount.astype(contexts.dtype) * contexts[..., 1::2, :]
-        return (1 - self.initial_lambda) * super()._combined(difference)
+        return (1 - self.initial_lambda) * super()._combined(difference, inputs)

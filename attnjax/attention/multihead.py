@@ -194,13 +194,13 @@ class MultiHead(AttentionBase):
         """Return the values of the heads of keys, [..., S, G, V]."""
         return self._project(value, heads, self.value_width, "value")
 
-    def _combined(self, contexts: jax.Array) -> jax.Array:
+    def _combined(self, contexts: jax.Array, inputs: Queries) -> jax.Array:
         """Return the contexts [..., T, any, V] of heads, normalized."""
         return contexts if self.context_norm is None else self.context_norm(contexts)
 
     def _merge(self, contexts: jax.Array, inputs: Queries) -> jax.Array:
         """Merge the contexts of heads: [..., T, H, V] -> [..., T, D]."""
-        contexts = self._combined(contexts)
+        contexts = self._combined(contexts, inputs)
         if self.gate is not None:
             contexts = self.gate(inputs, contexts)
         if self.heads_out:

@@ -127,6 +127,13 @@ def test_pairs_of_differential_heads_are_taken_out_and_no_others():
         call(DifferentialHeads(heads=4, heads_out=(2,)))
 
 
+def test_the_vectors_of_lambda_are_as_wide_as_keys_whatever_the_values():
+    for options, width in (({}, 4), ({"value_width": 6}, 4), ({"key_width": 3}, 3)):
+        module = DifferentialHeads(heads=2, **options)
+        params = module.init(jax.random.key(0), jnp.zeros((1, 3, 8)), deterministic=True)["params"]
+        assert params["lambda_a"].shape == (width,)
+
+
 @pytest.mark.parametrize(
     "head",
     [
