@@ -26,6 +26,7 @@ FAMILIES: dict[str, tuple[Workload, ...]] = {
     "attention": attention.WORKLOADS,
     "windows": attention.WINDOWS,
     "linear": attention.LINEAR,
+    "delta": attention.DELTA,
     "train": train.WORKLOADS,
     "rounded": (*train.ROUNDED, *attention.ROUNDED),
     "seq2seq": train.SEQ2SEQ,

@@ -1,14 +1,19 @@
-"""Causal attention, forward and backward, 8 heads of 64, one sequence: softmax, windows, linear."""
+"""Causal attention, forward and backward, 8 heads of 64, one sequence.
+
+Softmax, windows, linear attention, the gated delta rule.
+"""
 
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from attnjax.attention.fused.dispatch import fused
 from attnjax.attention.linear import LinearAttention
 from attnjax.attention.mask import Causal, Window
+from attnjax.attention.recurrence import CHUNK, Words, causal_contexts
 from attnjax.nn.product import rounded_products
 from benchmarks.workload import Prepared, Workload
 
@@ -50,6 +55,30 @@ def prepare_linear(length: int) -> Prepared:
     """Prepare causal linear attention with elu + 1, in chunks; its FLOPs are not counted."""
     attend: Any = partial(LinearAttention().apply, {}, mask=Causal(), deterministic=True)
     return Prepared(call=gradients(attend, length))
+
+
+def prepare_delta(length: int) -> Prepared:
+    """Prepare the gated delta rule in chunks, a decay a word, keys of norm 1."""
+    numbers = jnp.ones((1, HEADS, length, 1))
+
+    def attend(query: jax.Array, key: jax.Array, value: jax.Array) -> jax.Array:
+        key = key / jnp.linalg.norm(key, axis=-1, keepdims=True)
+        words = Words(key, value, -0.05 * numbers, 0.5 * numbers)
+        return causal_contexts(query, words, delta_rule=True)
+
+    return Prepared(call=gradients(attend, length), flops=delta_flops(length))
+
+
+def delta_flops(length: int) -> int:
+    """Count the FLOPs that the delta rule needs in chunks of C words, gradients included.
+
+    Of the pairs of words s <= t of a chunk: k k^T, q k^T and the products with them and with the
+    inverse of the triangular system, which takes C^3 / 3. Of words and states: what a state holds
+    at the keys, what queries read, what is written. A backward pass is two products for each one.
+    """
+    pairs = CHUNK * (CHUNK + 1) // 2
+    of_chunk = 2 * pairs * 5 * WIDTH + CHUNK**3 // 3 + 3 * 2 * CHUNK * WIDTH**2
+    return 3 * HEADS * (length // CHUNK) * of_chunk
 
 
 def gradients(
@@ -103,3 +132,5 @@ WINDOWS = tuple(
 LINEAR = tuple(
     Workload(name=f"linear-{length}", prepare=partial(prepare_linear, length)) for length in LENGTHS
 )
+
+DELTA = (Workload(name="delta-2048", prepare=partial(prepare_delta, 2_048)),)

@@ -38,7 +38,7 @@ from attnjax.attention.bucketed_score import (
     Bucketed as Bucketed,
     distance_bucket as distance_bucket,
 )
-from attnjax.attention.capped_score import SoftCap as SoftCap, soft_cap as soft_cap
+from attnjax.attention.capped_score import SoftCap as SoftCap
 from attnjax.attention.decay import (
     Decay as Decay,
     FeatureDecay as FeatureDecay,
@@ -154,6 +154,7 @@ from attnjax.attention.score import (
     general as general,
     location as location,
     scaled_dot as scaled_dot,
+    soft_cap as soft_cap,
 )
 from attnjax.attention.self_attentive import (
     SelfAttentive as SelfAttentive,

@@ -1,13 +1,13 @@
 """Aligns: from logits and a mask to attention weights.
 
-Weights are >= 0, and 0 wherever the mask forbids. A row that may attend to nothing has only weights
-0, and no gradient: masking by adding -1e30 would give it uniform weights, and -inf NaN. Each align
-says what its other rows sum to.
+Weights are 0 wherever the mask forbids, and >= 0 unless an align says otherwise. A row that may
+attend to nothing has only weights 0, and no gradient: masking by adding -1e30 would give it uniform
+weights, and -inf NaN. Each align says what its other rows sum to.
 """
 
 from abc import abstractmethod
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -97,6 +97,11 @@ class AlignContext(NamedTuple):
 class Align(Fusible):
     """An align: from logits and a mask to weights."""
 
+    sums_to_one: ClassVar[bool] = True
+    """Whether the weights of a row with allowed keys are a distribution: at least 0, of the sum 1.
+
+    Measures that read them as one, such as an entropy, refuse an align of which this is not so."""
+
     @abstractmethod
     def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         """Return the weights [..., T, S]."""
@@ -104,6 +109,10 @@ class Align(Fusible):
     def factor(self) -> float | jax.Array:
         """Return the factor of the softmax's logits: a number, or a scalar with a gradient."""
         return 1.0
+
+    def sink_logit(self) -> jax.Array | float | None:
+        """Return the logit of a key without a value, a scalar, or None: there is none."""
+        return None
 
 
 class Softmax(Align, fusible=True, same_in_every_head=True):

@@ -5,10 +5,11 @@ from dataclasses import field
 from typing import Any, ClassVar, NamedTuple
 
 import jax
+import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Float
 
-from attnjax.attention.align import Align, AlignContext, Normalize, Softmax
+from attnjax.attention.align import Align, AlignContext, LearnedScale, Normalize, Softmax
 from attnjax.attention.bias import Bias
 from attnjax.attention.fused import dispatch
 from attnjax.attention.fused.dispatch import Implementation
@@ -21,8 +22,10 @@ from attnjax.attention.score import ScaledDot, Score
 from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
 from attnjax.attention.traits import Expectations
 from attnjax.config.constraints import DropoutRate
+from attnjax.config.walk import walk
 from attnjax.errors import UserError
 from attnjax.nn.dropout import Dropout
+from attnjax.nn.dtypes import wide
 from attnjax.nn.lift import sow
 
 
@@ -148,7 +151,7 @@ class Attention(AttentionBase):
 
     Raises:
         UserError: a fused kernel was chosen and cannot compute what is asked; the align is
-            `Normalize` and the score no kernel; the mask holds an array.
+            `Normalize`, and the score no kernel or a bias is given; the mask holds an array.
 
     Source: Bahdanau et al. 2015, eq. 5 and 6; Vaswani et al. 2017, eq. 1.
     """
@@ -166,10 +169,17 @@ class Attention(AttentionBase):
     younger_fields = ("bias",)
 
     def setup(self) -> None:
-        if isinstance(self.align, Normalize) and not isinstance(self.score, Kernel):
+        aligns = [self.align, *(part for _, part in walk(self.align))]
+        normalizes = any(isinstance(align, Normalize) for align in aligns)
+        if normalizes and not isinstance(self.score, Kernel):
             raise UserError(
                 "the align Normalize wants a score that is a kernel, which is never negative "
                 f"(squared-exponential, boxcar, ...); got {type(self.score).__name__}"
+            )
+        if normalizes and self.bias is not None:
+            raise UserError(
+                "a bias is added to logits, and the kernel that the align Normalize divides is "
+                f"none: leave out the bias {type(self.bias).__name__} or choose the align Softmax"
             )
         if self.mask is not None and any(rule.holds_arrays() for rule in self.mask.rules()):
             raise UserError(
@@ -201,7 +211,12 @@ class Attention(AttentionBase):
         given, positions = positions, positions.filled(query, value)
         if kernel := self.kernel(length, mask, deterministic=deterministic):
             product = self.score.as_dot_product(query, key, positions).times(self.align.factor())
-            return kernel(Inputs(value=value, mask=mask, positions=given, **product._asdict()))
+            sink = self.align.sink_logit()
+            if sink is not None:
+                sink = jnp.broadcast_to(jnp.asarray(sink, wide(query)), (*query.shape[:-2], 1, 1))
+            return kernel(
+                Inputs(value=value, mask=mask, positions=given, sink=sink, **product._asdict())
+            )
         logits = self.score(query, key, positions)
         allowed = allowed_pairs(mask, positions, logits.shape)
         if self.bias is not None:
@@ -230,6 +245,8 @@ class Attention(AttentionBase):
                 return f"the {kind} {part.in_words()}"
         if self.bias is not None:
             return f"the bias {type(self.bias).__name__}"
+        if self.score.is_capped() and isinstance(self.align, LearnedScale):
+            return f"the align LearnedScale after the cap of {self.score.in_words()}"
         return "dropout of weights" if self.dropout and not deterministic else None
 
     @nn.nowrap

@@ -79,7 +79,7 @@ class Bucketed(PositionScore, fusible=True):
         return logits + jnp.broadcast_to(bias, logits.shape)
 
     def is_fusible(self) -> bool:
-        return self.score.is_fusible()
+        return self.score.is_fusible() and not self.score.is_capped()
 
     def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
         product = self.score.as_dot_product(query, key, positions)

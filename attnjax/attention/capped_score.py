@@ -2,23 +2,15 @@
 
 from dataclasses import field
 
-import jax.numpy as jnp
+from flax import linen as nn
 from jaxtyping import Array, Float
 
 from attnjax.attention.kernel_score import Kernel
 from attnjax.attention.position import Positions
-from attnjax.attention.score import ScaledDot, Score
+from attnjax.attention.score import DotProduct, ScaledDot, Score, soft_cap
 from attnjax.attention.shapes import Keys, Logits, Queries
 from attnjax.config.constraints import PositiveFloat
 from attnjax.errors import UserError
-
-
-def soft_cap(logits: Logits, cap: float) -> Logits:
-    """Bound logits smoothly: cap tanh(logits / cap), which is the identity near 0.
-
-    Source: Gemma Team 2024 (Gemma 2), section 2; there the cap of attention's logits is 50.
-    """
-    return cap * jnp.tanh(logits / cap)
 
 
 class SoftCap(Score):
@@ -39,6 +31,19 @@ class SoftCap(Score):
 
     def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         return soft_cap(self.score(query, key, positions), self.cap)
+
+    def is_fusible(self) -> bool:
+        return self.score.is_fusible() and not self.score.is_capped()
+
+    def same_in_every_head(self) -> bool:
+        return self.score.same_in_every_head()
+
+    @nn.nowrap
+    def is_capped(self) -> bool:
+        return True
+
+    def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
+        return self.score.as_dot_product(query, key, positions)._replace(cap=self.cap)
 
     def in_words(self) -> str:
         return f"SoftCap around {self.score.in_words()}"

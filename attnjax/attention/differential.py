@@ -28,9 +28,10 @@ class DifferentialHeads(MultiHead):
         initial_lambda: lambda_0. The paper's grows with the number l of the layer from 0, as
             0.8 - 0.6 exp(-0.3 l), and is found to matter little.
         context_norm: of each pair's difference; all pairs share its gains.
+        heads_out: the numbers, from 0, of pairs that are taken out.
 
     Raises:
-        UserError: H is odd; heads share keys.
+        UserError: H is odd; heads share keys; a pair that is taken out does not exist.
 
     Source: Ye et al. 2025, section 2.1 and eq. 1 to 3.
     """
@@ -47,16 +48,18 @@ class DifferentialHeads(MultiHead):
                 "DifferentialHeads wants an even number of heads, in pairs, and no key_heads; got "
                 f"{self.heads} heads, key_heads {self.key_heads}"
             )
+        if max(self.heads_out, default=0) >= self.heads // 2:
+            raise UserError(f"heads_out {self.heads_out}: the pairs are 0 to {self.heads // 2 - 1}")
 
     def _values(self, value: Values, heads: int) -> jax.Array:
         width = self.value_width or 2 * (value.shape[-1] // heads)
         return jnp.repeat(self._project(value, heads // 2, width, "value"), 2, axis=-2)
 
     @nn.compact
-    def _combined(self, contexts: jax.Array) -> jax.Array:
-        width = self.key_width or contexts.shape[-1] // 2
+    def _combined(self, contexts: jax.Array, inputs: jax.Array) -> jax.Array:
+        width = self.key_width or inputs.shape[-1] // self.heads
         normal = nn.initializers.normal(0.1)
         a, b, c, d = (self.param(f"lambda_{name}", normal, (width,)) for name in "abcd")
         amount = jnp.exp((a * b).sum()) - jnp.exp((c * d).sum()) + self.initial_lambda
         difference = contexts[..., 0::2, :] - amount.astype(contexts.dtype) * contexts[..., 1::2, :]
-        return (1 - self.initial_lambda) * super()._combined(difference)
+        return (1 - self.initial_lambda) * super()._combined(difference, inputs)

@@ -109,6 +109,7 @@ class LocalPredictive(Align):
     """
 
     uses_absolute_positions = True
+    sums_to_one = False
 
     reach: NonNegativeInt = 10
     width: PositiveInt | None = None

@@ -16,6 +16,7 @@ from typing import ClassVar, Literal, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from attnjax.attention.position import AnyArray, Positions, distance
 from attnjax.attention.traits import Expectations
@@ -89,7 +90,7 @@ class Mask(Expectations, ABC):
 
     def holds_arrays(self) -> bool:
         """Whether the rule says something of particular examples."""
-        return bool(self.axes)
+        return bool(self.arrays())
 
     def seen_keys(self) -> jax.Array | None:
         """Return booleans [..., S], False for keys that the rule's arrays hide from every query.
@@ -101,6 +102,10 @@ class Mask(Expectations, ABC):
     def rules(self) -> "tuple[Mask, ...]":
         """Return the single rules of a conjunction."""
         return (self,)
+
+    def arrays(self) -> "list[tuple[jax.Array, tuple[str, ...]]]":
+        """Return each array of the rule with the names of its last axes."""
+        return [(getattr(self, name), axes) for name, axes in self.axes.items()]
 
     def map_arrays(self, function: Callable[[jax.Array, tuple[str, ...]], jax.Array]) -> Self:
         """Replace each array of the rule by function(array, names of its last axes)."""
@@ -203,16 +208,13 @@ class Or(Mask):
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
         """Return a table in which a tile is whole only if it is whole for a single alternative."""
         tables = [_of_all(rule.rules(), query, key) for rule in self.alternatives]
-        return Tiles(
-            reduce(or_, (tiles.any for tiles in tables)),
-            reduce(or_, (tiles.all for tiles in tables)),
-        )
+        return Tiles(*(reduce(or_, entries) for entries in zip(*tables, strict=True)))
 
     def has_blocks(self) -> bool:
-        return not self.holds_arrays() and all(rule.has_blocks() for rule in self.alternatives)
+        return all(rule.has_blocks() for rule in self.alternatives)
 
-    def holds_arrays(self) -> bool:
-        return any(single.holds_arrays() for rule in self.alternatives for single in rule.rules())
+    def arrays(self) -> list[tuple[jax.Array, tuple[str, ...]]]:
+        return [x for rule in self.alternatives for one in rule.rules() for x in one.arrays()]
 
     def seen_keys(self) -> jax.Array | None:
         seen = [_seen_by_all(rule.rules()) for rule in self.alternatives]
@@ -220,19 +222,17 @@ class Or(Mask):
         return reduce(or_, arrays) if len(arrays) == len(seen) else None
 
     def map_arrays(self, function: Callable[[jax.Array, tuple[str, ...]], jax.Array]) -> "Or":
-        alternatives = (
-            And(tuple(single.map_arrays(function) for single in rule.rules()))
-            for rule in self.alternatives
+        conjuncts = (
+            (one.map_arrays(function) for one in rule.rules()) for rule in self.alternatives
         )
-        return Or(tuple(alternatives))
+        return Or(tuple(And(tuple(rules)) for rules in conjuncts))
 
 
 def _of_all(rules: tuple[Mask, ...], query: BlockRange, key: BlockRange) -> Tiles:
     """Return the tiles of a conjunction."""
-    tables = [rule.block(query, key) for rule in rules]
-    return Tiles(
-        reduce(and_, (tiles.any for tiles in tables)), reduce(and_, (tiles.all for tiles in tables))
-    )
+    every = np.ones((1, 1, 1), bool)  # without a rule all is allowed
+    tables = Tiles(every, every), *(rule.block(query, key) for rule in rules)
+    return Tiles(*(reduce(and_, entries) for entries in zip(*tables, strict=True)))
 
 
 def _seen_by_all(rules: tuple[Mask, ...]) -> jax.Array | None:
@@ -320,13 +320,18 @@ class Prefix(Mask):
     length: PositiveInt = field(default=1, metadata={"static": True})
     of: Literal["key", "query"] = field(default="key", metadata={"static": True})
 
+    def __post_init__(self) -> None:
+        """Refuse what would be empty, or of the other side, in silence."""
+        if self.length < 1 or self.of not in ("key", "query"):
+            raise UserError(f"Prefix wants a length of at least 1, of key or query; got {self}")
+
     def dense(self, positions: Positions) -> jax.Array:
         if self.of == "key":
             return positions.key[..., None, :] < self.length
         return positions.query[..., :, None] < self.length
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
-        """Tiles beyond the prefix are empty."""
+        """Mark tiles beyond the prefix as empty, those within it as whole."""
         numbers = key.columns() if self.of == "key" else query.rows()
         return Tiles(numbers.lowest < self.length, numbers.highest < self.length)
 

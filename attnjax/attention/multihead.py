@@ -194,13 +194,13 @@ class MultiHead(AttentionBase):
         """Return the values of the heads of keys, [..., S, G, V]."""
         return self._project(value, heads, self.value_width, "value")
 
-    def _combined(self, contexts: jax.Array) -> jax.Array:
+    def _combined(self, contexts: jax.Array, inputs: Queries) -> jax.Array:
         """Return the contexts [..., T, any, V] of heads, normalized."""
         return contexts if self.context_norm is None else self.context_norm(contexts)
 
     def _merge(self, contexts: jax.Array, inputs: Queries) -> jax.Array:
         """Merge the contexts of heads: [..., T, H, V] -> [..., T, D]."""
-        contexts = self._combined(contexts)
+        contexts = self._combined(contexts, inputs)
         if self.gate is not None:
             contexts = self.gate(inputs, contexts)
         if self.heads_out:
@@ -214,9 +214,10 @@ def _prepare_shared(head: AttentionBase, key: jax.Array, value: jax.Array) -> An
     A head with parameters for its keys cannot share them: each head's would differ.
     """
     if head.reads_inputs():
+        name = type(getattr(head, "bias", head)).__name__
         raise UserError(
-            "key_heads wants heads that can share their keys; this one computes numbers of its own "
-            "from the layer's input: leave key_heads out"
+            f"key_heads wants heads that can share their keys; {name} computes numbers of each "
+            "head from the layer's input: leave key_heads out"
         )
     before = jax.tree.structure(head.variables.get(PARAMETERS, {}))
     memory = head.prepare(jnp.swapaxes(key, -2, -3), jnp.swapaxes(value, -2, -3))

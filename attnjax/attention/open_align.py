@@ -111,25 +111,31 @@ class OpenAlign(Align):
     """An align whose rows may be nearly 0 although keys are allowed."""
 
     may_be_zero = True
+    sums_to_one = False
 
 
-class OffByOne(OpenAlign):
+class OffByOne(OpenAlign, fusible=True, same_in_every_head=True):
     """`softmax_with_sink` with the sink 0; rows sum to less than 1."""
 
     def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         return softmax_with_sink(logits, mask, 0.0, kept=context.query.dtype)
 
+    def sink_logit(self) -> float:
+        return 0.0
 
-class Sink(OpenAlign):
+
+class Sink(OpenAlign, fusible=True):
     """`softmax_with_sink` with a learned sink, at first 0; rows sum to less than 1.
 
     Each head has a sink of its own.
     """
 
-    @nn.compact
     def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
-        sink = self.param("sink", nn.initializers.zeros, ())
-        return softmax_with_sink(logits, mask, sink, kept=context.query.dtype)
+        return softmax_with_sink(logits, mask, self.sink_logit(), kept=context.query.dtype)
+
+    @nn.compact
+    def sink_logit(self) -> jax.Array:
+        return self.param("sink", nn.initializers.zeros, ())
 
 
 class Sigmoid(OpenAlign):

@@ -117,7 +117,8 @@ class AroundDotProduct(PositionScore):
     """A position score around a dot product of its queries and keys."""
 
     def setup(self) -> None:
-        if isinstance(self.score, PositionScore) or not self.score.is_fusible():
+        inner = self.score
+        if isinstance(inner, PositionScore) or inner.is_capped() or not inner.is_fusible():
             raise UserError(
                 f"{type(self).__name__} wants a score that is a dot product, such as Dot or "
                 f"ScaledDot; got {self.score.in_words()}"
@@ -183,7 +184,7 @@ class Alibi(PositionScore):
         return logits + jnp.broadcast_to(alibi(_head_slope(query), positions), logits.shape)
 
     def is_fusible(self) -> bool:
-        return self.score.is_fusible()
+        return self.score.is_fusible() and not self.score.is_capped()
 
     def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
         product = self.score.as_dot_product(query, key, positions)

@@ -79,6 +79,14 @@ def location(query: Queries, weight: Float[Array, "Q S"]) -> Logits:
     return dot(query, weight.T)
 
 
+def soft_cap(logits: Logits, cap: float) -> Logits:
+    """Bound logits smoothly: cap tanh(logits / cap), which is the identity near 0.
+
+    Source: Gemma Team 2024 (Gemma 2), section 2; there the cap of attention's logits is 50.
+    """
+    return cap * jnp.tanh(logits / cap)
+
+
 def check_widths(query: Queries, key: Keys, what: str) -> None:
     """Refuse queries [..., T, Q] and keys [..., S, K] of different widths."""
     if query.shape[-1] != key.shape[-1]:
@@ -91,38 +99,45 @@ def check_widths(query: Queries, key: Keys, what: str) -> None:
 class DotProduct(NamedTuple):
     """Logits in the form that a fused kernel computes: scale query[t] . key[s] + bias[t, s].
 
-    The bias is a function of (scale query, positions); see `attnjax.attention.fused.Inputs`.
+    The bias is a function of (scale query, positions); see `attnjax.attention.fused.Inputs`. With a
+    cap the logits x, bias included, are cap tanh(x / cap).
     """
 
     query: jax.Array
     key: jax.Array
     scale: float
     bias: Callable[..., jax.Array] | None = None
+    cap: float | None = None
 
     def plus(self, bias: Partial) -> "DotProduct":
-        """Add a bias."""
+        """Add a bias, before any cap."""
+        if self.cap is not None:
+            raise ValueError("a bias is added to logits before their cap")
         return self._replace(bias=bias if self.bias is None else Partial(_sum, self.bias, bias))
 
     def logits(self, positions: Positions) -> Logits:
         """Return the logits themselves, [..., T, S], in float32 or wider."""
         logits = self.scale * dot(self.query, self.key)
-        if self.bias is None:
-            return logits
-        bias = self.bias(self.scale * self.query, positions)
-        return logits + jnp.broadcast_to(bias, logits.shape)
+        if self.bias is not None:
+            bias = self.bias(self.scale * self.query, positions)
+            logits = logits + jnp.broadcast_to(bias, logits.shape)
+        return logits if self.cap is None else soft_cap(logits, self.cap)
 
     def times(self, factor: float | jax.Array) -> "DotProduct":
         """Multiply the logits by a number, which is an array where it has a gradient."""
         if isinstance(factor, jax.Array):
+            if self.cap is not None:
+                raise ValueError("capped logits are multiplied by a known number only")
             product = self._replace(query=self.query * factor.astype(self.query.dtype))
         elif factor == 1:
             return self
         else:
-            product = self._replace(scale=self.scale * factor)
+            cap = None if self.cap is None else self.cap * factor
+            product = self._replace(scale=self.scale * factor, cap=cap)
         if self.bias is None:
             return product
         # each example's own, as a kernel wants the arrays of a bias
-        array = jnp.broadcast_to(factor, self.query.shape[:-2])
+        array = jnp.broadcast_to(jnp.asarray(factor, wide(self.query)), self.query.shape[:-2])
         return product._replace(bias=Partial(_times, array, self.bias))
 
 
@@ -149,6 +164,11 @@ class Score(Fusible):
     @abstractmethod
     def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         """Return the logits [..., T, S] of queries [..., T, K] and prepared keys [..., S, any]."""
+
+    @nn.nowrap
+    def is_capped(self) -> bool:
+        """Return whether `as_dot_product` has a cap: nothing can be added to its logits."""
+        return False
 
     def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
         """Return the logits of `__call__`, in the form that a fused kernel computes."""

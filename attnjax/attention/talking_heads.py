@@ -10,8 +10,10 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jax import lax
 
-from attnjax.attention.align import Align, AlignContext, Softmax
+from attnjax.attention.align import Align, AlignContext, Normalize, Softmax
 from attnjax.attention.shapes import Allowed, Logits, Weights
+from attnjax.config.walk import walk
+from attnjax.errors import UserError
 from attnjax.nn.axes import HEADS, inside
 from attnjax.nn.dtypes import widen
 
@@ -24,12 +26,23 @@ class TalkingHeads(Align):
     P and Q, [H, H], start as the identity: each head alone. A head holds its own rows. Rows of
     weights need not sum to 1, and weights may be negative. Outside `MultiHead` there is one head.
 
+    Raises:
+        UserError: the align is `Normalize`: a mixture of kernels may be negative.
+
     Source: Shazeer et al. 2020, section 4.
     """
 
     may_be_zero = True
+    sums_to_one = False
 
     align: Align = field(default_factory=Softmax)
+
+    def setup(self) -> None:
+        if any(isinstance(part, Normalize) for _, part in walk(self)):
+            raise UserError(
+                "TalkingHeads mixes logits, and a kernel is none: it wants an align such as "
+                "Softmax; got Normalize"
+            )
 
     def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         weights = self.align(self._mixed("logits", logits), mask, context)

@@ -24,7 +24,8 @@ class Expectations:
 class Fusible(Expectations, nn.Module, ABC):
     """A part of an attention, which a fused kernel may compute instead of the part.
 
-    A kernel computes pool(align(score)) = weighted_sum(softmax(factor dot product + bias)) only.
+    A kernel computes pool(align(score)) = weighted_sum(softmax(factor (dot product + bias))) only,
+    where logits may have a cap and the softmax a sink.
 
     A class declares what a kernel may assume in its first line, `class Dot(Score, fusible=True)`;
     if it depends on fields, by the methods `is_fusible` and `same_in_every_head`.
@@ -52,7 +53,7 @@ class Fusible(Expectations, nn.Module, ABC):
         """Return whether a kernel computes the same as the part.
 
         For a score: its logits are `as_dot_product`; for an align: its weights are softmax(factor
-        logits); for a pool: its context is `weighted_sum`.
+        logits) with the sink `sink_logit`; for a pool: its context is `weighted_sum`.
         """
         return self._fusible
 

@@ -1,5 +1,6 @@
 """The properties of an attention, tried with small random inputs."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from attnjax.attention.input_widths import Widths
 from attnjax.attention.mask import Causal, Mask, Padding, Segments
 from attnjax.attention.pool import Pool
 from attnjax.attention.position import Positions
+from attnjax.attention.recurrent import RecurrentAttention
 from attnjax.attention.traits import Expectations
 from attnjax.checks.finding import (
     Finding,
@@ -24,7 +26,7 @@ from attnjax.checks.finding import (
     not_finite,
     not_zero,
 )
-from attnjax.config.walk import walk
+from attnjax.config.walk import field_names
 
 B, S = 2, 5
 LONG = min(FUSED_FROM.values())
@@ -65,6 +67,8 @@ def check_attention(attention: AttentionBase, widths: Widths = NARROW) -> list[F
       `uses_absolute_positions`.
     - The masks in its fields are pytrees, so that a program can take them as arguments.
     - If the attention `packs`, sentences in one row have the contexts of each alone.
+    - `start` gives the same state from the memory of any keys. A word of strength 0, without a
+      decay, leaves the state of a recurrence as it is.
 
     The attention is for queries, keys and values of these widths.
     """
@@ -84,6 +88,8 @@ def check_attention(attention: AttentionBase, widths: Widths = NARROW) -> list[F
         properties["masks are pytrees"] = _pytrees
     if all(part.packs for part in _parts(attention, AttentionBase)):
         properties["packed sentences stay apart"] = _packed
+    if _parts(attention, RecurrentAttention):
+        properties["a word of strength 0 leaves the state"] = _unwritten
     return findings(partial(_Initialized, attention, widths), properties)
 
 
@@ -161,6 +167,11 @@ def _stepped(of: _Initialized, together: jax.Array) -> Problems:
     query, key, value = (jnp.split(x, S, axis=1) for x in of.inputs)
 
     @jax.jit
+    def start(key: Any, value: Any) -> Any:
+        call: Any = partial(of.attention.apply, of.variables)
+        return call(call(key, value, method="prepare"), method="start")
+
+    @jax.jit
     def step(state: Any, query: Any, key: Any, value: Any) -> Any:
         call: Any = partial(of.attention.apply, of.variables)
         memory = call(key, value, method="prepare")
@@ -168,6 +179,11 @@ def _stepped(of: _Initialized, together: jax.Array) -> Problems:
             state = call(memory, method="start")
         return None if state is None else call(query, memory, state, method="step")
 
+    of_one, of_all = start(key[0], value[0]), start(*of.inputs[1:])
+    if of_all is not None:
+        same = jax.tree.map(lambda x, y: x.shape == y.shape and (x == y).all(), of_one, of_all)
+        if not all(jax.tree.leaves(same)):
+            yield "the state before the first word depends on the keys that start is given"
     state, context = None, []
     for word in zip(query, key, value, strict=True):
         after = step(state, *word)
@@ -176,6 +192,20 @@ def _stepped(of: _Initialized, together: jax.Array) -> Problems:
         context.append(after[0])
         state = after[1]
     yield not_equal("the context by step", together, jnp.concatenate(context, axis=1))
+
+
+def _unwritten(of: _Initialized) -> Problems:
+    query, *words = of.drawn(B, 1)
+    for part in _parts(of.attention, RecurrentAttention):
+        variables = part.init(_key(), query, *words, deterministic=True)
+        call: Any = partial(part.apply, variables)
+        memory = call(*words, method="prepare")
+        nothing = {
+            name: jnp.zeros_like(getattr(memory, name)) for name in ("strength", "log_decay")
+        }
+        before = jnp.ones_like(call(memory, method="start"))
+        _, after = call(query, memory._replace(**nothing), before, method="step")
+        yield not_equal(f"the state of {type(part).__name__}", before, after)
 
 
 def _requested(of: _Initialized) -> Problems:
@@ -273,5 +303,12 @@ def _pytrees(of: _Initialized) -> Problems:
 
 def _parts(attention: AttentionBase, kind: Any) -> list[Any]:
     """Return the parts of a kind among an attention and its fields, at any depth."""
-    parts = [attention, *(part for _, part in walk(attention))]
-    return [part for part in parts if isinstance(part, kind)]
+    return [part for part in _below(attention) if isinstance(part, kind)]
+
+
+def _below(part: Any) -> Iterator[Any]:
+    """Yield a part and all within it; the rules of a mask are in a tuple."""
+    yield part
+    fields = (getattr(part, name) for name in field_names(type(part)))
+    for field in part if isinstance(part, tuple) else fields:
+        yield from _below(field)

@@ -52,8 +52,13 @@ class LayerWeights:
 
     @classmethod
     def of(cls, name: str, rows: Any, columns: Any, weights: np.ndarray) -> Self:
-        """Return the record of weights [H, T, S]; weights not finite, or below 0, become 0."""
-        weights = np.nan_to_num(weights.astype(np.float32)).clip(0)
+        """Return the record of weights [H, T, S]; weights not finite, or below 0, become 0.
+
+        If some are below 0, the name says that they are not shown.
+        """
+        weights = np.nan_to_num(weights.astype(np.float32))
+        if weights.min(initial=0) < 0:
+            name, weights = f"{name} (weights below 0 left out)", weights.clip(0)
         scale = float(weights.max(initial=0)) or 1.0
         content = np.rint(weights * (255 / scale)).astype(np.uint8)
         return cls(

@@ -16,12 +16,18 @@ from attnjax.attention import (
     Align,
     Attention,
     AttentionBase,
+    Bias,
     Boxcar,
+    Bucketed,
     Causal,
+    DecayedState,
+    DeltaRule,
     DenseMask,
+    DifferentialHeads,
     Epanechnikov,
     ExcludeSelf,
     LastState,
+    LatentAttention,
     LinearAttention,
     LocalMonotonic,
     LocalPredictive,
@@ -30,11 +36,13 @@ from attnjax.attention import (
     Normalize,
     Padding,
     Pool,
+    Prefix,
     RelativeSum,
     ScaledDot,
     Score,
     Segments,
     SelfAttentive,
+    SoftCap,
     Softmax,
     SquaredExponential,
     TopK,
@@ -59,7 +67,12 @@ def parts(base: type, **narrow: Any) -> dict[str, Any]:
 
 
 SCORES = parts(
-    Score, Boxcar=Boxcar(3.0), Epanechnikov=Epanechnikov(4.0), Triangular=Triangular(4.0)
+    Score,
+    Boxcar=Boxcar(3.0),
+    Bucketed=Bucketed(buckets=4, most=3),
+    Epanechnikov=Epanechnikov(4.0),
+    SoftCap=SoftCap(cap=1.5),
+    Triangular=Triangular(4.0),
 )
 ALIGNS = parts(
     Align,
@@ -69,14 +82,17 @@ ALIGNS = parts(
     LocalPredictive=LocalPredictive(reach=2),
 )
 POOLS = parts(Pool, RelativeSum=RelativeSum(max_distance=2))
+BIASES = parts(Bias)
 AROUND = {name: score for name, score in SCORES.items() if hasattr(score, "score")}
-PLAIN = {name: score for name, score in SCORES.items() if name not in AROUND}
+ALIGNS_AROUND = {name: align for name, align in ALIGNS.items() if hasattr(align, "align")}
 SEGMENTS = np.array([[0, 0, 1, 1], [0, 0, 0, 0]])
 # no query is left without a key
 MASKS: dict[str, Mask] = {
     "Padding": Padding(np.array([[True] * T, [True, True, True, False]])),
     "Causal": Causal(),
     "Window": Window(1, 0),
+    "Prefix": Prefix(2),
+    "Or": Window(1, 0) | Prefix(1),
     "Segments": Segments(SEGMENTS, SEGMENTS),
     "ExcludeSelf": ExcludeSelf(),
     "DenseMask": DenseMask(np.array([np.eye(T), np.tri(T)]) > 0),
@@ -86,10 +102,16 @@ ATTENTIONS: dict[str, AttentionBase] = {
     "LinearAttention": LinearAttention(),
     "LastState": LastState(),
     "SelfAttentive": SelfAttentive(hops=2, width=3),
+    "DecayedState": DecayedState(),
+    "DeltaRule": DeltaRule(),
+    "LatentAttention": LatentAttention(heads=2, latent_width=3, rotary_width=2),
+    "DifferentialHeads": DifferentialHeads(heads=2),
 }
+ONE_HEAD = ("LinearAttention", "LastState", "SelfAttentive", "DecayedState", "DeltaRule")
 HEADS = {
     **{name: Attention(score=score) for name, score in SCORES.items()},
-    **{name: ATTENTIONS[name] for name in ("LinearAttention", "LastState", "SelfAttentive")},
+    **{name: ATTENTIONS[name] for name in ONE_HEAD},
+    **{name: Attention(bias=bias) for name, bias in BIASES.items()},
 }
 
 
@@ -166,10 +188,16 @@ def around(outer: Any, inner: Score) -> Case:
     return Case(Attention(score=outer.clone(score=inner)))
 
 
+def align_around(outer: Any, inner: Align) -> Attention:
+    """Return an attention whose align stands around another."""
+    return with_align(inner).clone(align=outer.clone(align=inner))
+
+
 FUSED = {
     **{name: Attention(score=score) for name, score in SCORES.items()},
     **{name: with_align(align) for name, align in ALIGNS.items() if name != "Normalize"},
     **{name: Attention(pool=pool) for name, pool in POOLS.items()},
+    **{name: Attention(bias=bias) for name, bias in BIASES.items()},
 }
 TABLES = {
     "aligns": Table(
@@ -193,11 +221,25 @@ TABLES = {
         SCORES,
         lambda outer, inner: refused(around(outer, inner)),
     ),
+    "aligns around": Table(
+        "Aligns around aligns",
+        "The row's align stands around the column's. The score before `Normalize` is a kernel.",
+        ALIGNS_AROUND,
+        ALIGNS,
+        lambda outer, inner: refused(Case(align_around(outer, inner))),
+    ),
+    "biases": Table(
+        "Aligns and biases",
+        "`Attention(align=..., bias=...)`. The score before `Normalize` is a kernel.",
+        ALIGNS,
+        BIASES,
+        lambda align, bias: refused(Case(with_align(align, bias=bias))),
+    ),
     "fused": Table(
         "Parts and fused kernels",
         "Each part beside the default ones. Under implementation `auto` what a kernel cannot "
         "compute is dense. Dropout of weights needs the weights too, while training. cudnn and "
-        "splash compute what blockwise does, but no bias, on their platforms.",
+        "splash compute what blockwise does, but no bias, cap or sink, on their platforms.",
         FUSED,
         {"dense": "dense", "blockwise": "blockwise"},
         lambda attention, name: refused(Case(attention.clone(implementation=name))),

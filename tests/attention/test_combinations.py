@@ -26,6 +26,7 @@ from tests.attention.combinations import (
     Case,
     D,
     T,
+    align_around,
     around,
     grouped,
     page,
@@ -83,7 +84,22 @@ def normalized(kernel, mask):
     return kernel / np.where(total == 0, 1, total)
 
 
-ORACLES = {
+def adaptive_softmax(logits, mask):
+    """Velickovic et al. 2024, section 5."""
+    weights = oracle.softmax(logits, mask)
+    entropy = -(weights * np.log(np.where(weights == 0, 1, weights))).sum(-1, keepdims=True)
+    theta = np.polyval([-0.037, 0.481, -2.3, 4.917, -1.791], entropy)
+    theta = np.where(entropy > 0.5, np.maximum(theta, 1), 1)
+    return oracle.softmax(theta * logits, mask)
+
+
+def within(part, logits, mask, own, query):
+    """The weights of the align within another."""
+    inner = own.get("align", {})
+    return ORACLES[type(part.align).__name__](part.align, logits, mask, inner, query)
+
+
+ORACLES: dict[str, Any] = {
     "Softmax": lambda part, z, m, own, q: oracle.softmax(z / part.temperature, m),
     "LearnedScale": lambda part, z, m, own, q: oracle.softmax(z * np.exp(own["log_scale"]), m),
     "Normalize": lambda part, z, m, own, q: normalized(z, m),
@@ -100,6 +116,12 @@ ORACLES = {
     "Sigmoid": lambda part, z, m, own, q: oracle.sigmoid(z, m),
     "Softpick": lambda part, z, m, own, q: oracle.softpick(z, m),
     "StickBreaking": lambda part, z, m, own, q: oracle.stick_breaking(z, m, AT),
+    "AdaptiveTemperature": lambda part, z, m, own, q: adaptive_softmax(z, m),
+    # one head: the query's own key alone, and the identity at the start
+    "HardAlibi": lambda part, z, m, own, q: within(part, z, m & np.eye(T, dtype=bool), own, q),
+    "TalkingHeads": lambda part, z, m, own, q: (
+        own["weights_row"][0] * within(part, own["logits_row"][0] * z, m, own, q)
+    ),
     # they draw in training alone
     **dict.fromkeys(
         ("Hard", "HardMax", "StraightThrough"),
@@ -116,6 +138,13 @@ POOL_ORACLES = {
 }
 
 
+def biases(gate: Any, key: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Lin et al. 2025, eq. 4: the logarithms of the gates of allowed keys after each."""
+    log_gate = -np.log1p(np.exp(-(key @ gate["kernel"] + gate["bias"])))[..., 0]
+    after = np.arange(T) > np.arange(T)[:, None]  # [S, R]
+    return np.einsum("btr,sr,br->bts", allowed, after, log_gate)
+
+
 def composition(attention: Attention, mask: Any, params: Any) -> np.ndarray:
     """The score called alone, then align and pool as NumPy writes them."""
     query, key, value = inputs()
@@ -127,6 +156,8 @@ def composition(attention: Attention, mask: Any, params: Any) -> np.ndarray:
     if mask is not None:
         allowed &= np.asarray(mask.dense(positions))
     align, pool = (type(part).__name__ for part in (attention.align, attention.pool))
+    if attention.bias is not None:
+        logits = logits + biases(params["bias"]["gate"], np.asarray(key), allowed)
     found = []
     for z, m, q, v in zip(logits, allowed, query, value, strict=True):
         weights = ORACLES[align](attention.align, z, m, params.get("align", {}), q)
@@ -189,6 +220,8 @@ CHECKS = {
     "aligns": lambda score, align: check(Attention(score=score, align=align), MASKS["Padding"]),
     "pools": lambda align, pool: check(with_align(align, pool=pool), MASKS["Causal"]),
     "around": lambda outer, inner: check(around(outer, inner).attention),
+    "aligns around": lambda outer, inner: check(align_around(outer, inner), MASKS["Padding"]),
+    "biases": lambda align, bias: check(with_align(align, bias=bias), MASKS["Causal"]),
     "fused": lambda attention, name: check(
         attention.clone(implementation=name), MASKS["Padding"] & MASKS["Causal"]
     ),

@@ -111,8 +111,10 @@ def test_every_mask_that_is_listed_can_be_chosen():
     path = "encoder_layer.self_attention.head.mask"
     hint, _ = field_at(Transformer(), path)
     assert {"causal", "window", "exclude-self", "and"} <= set(parts(hint))
-    for name in parts(hint):
+    for name in parts(hint).keys() - {"or"}:
         model = override(Transformer(), split([f"{path}:{name}"])[1])
         model.encoder_layer.self_attention.head.bind({}).prepare(X, X)
+    with pytest.raises(UserError, match="'alternatives'; choose it in an experiment file"):
+        override(Transformer(), split([f"{path}:or"])[1])
     with pytest.raises(UserError, match="unknown part .*: 'padding'"):
         override(Transformer(), split([f"{path}:padding"])[1])

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from attnjax.attention import recurrence
 from attnjax.data.batch_plan import Batch
 from attnjax.data.special_tokens import END
 from attnjax.errors import UserError
+from attnjax.evaluation.flops import product_flops
 from benchmarks import __main__ as command, attention, decode, peer, turns
 from benchmarks.__main__ import FAMILIES, choose, program
 from benchmarks.peer import Peer
@@ -177,6 +179,13 @@ def test_causal_attention_is_half_of_seven_products():
     length, width = 4, 8 * 64
     assert attention.flops(length) == 7 * 2 * width * sum(range(1, length + 1))
     assert attention.flops(length, window=2) == 7 * 2 * width * (1 + 2 + 2 + 2)
+
+
+def test_the_delta_rule_is_counted_by_whole_chunks_and_below_what_is_done():
+    one, two = (attention.delta_flops(chunks * recurrence.CHUNK) for chunks in (1, 2))
+    assert two == 2 * one
+    workload = attention.prepare_delta(2 * recurrence.CHUNK)
+    assert workload.flops == two < product_flops(workload.call)
 
 
 @pytest.mark.parametrize(

@@ -8,22 +8,34 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from attnjax.attention.adaptive_temperature import AdaptiveTemperature
 from attnjax.attention.align import Align, LearnedScale, Normalize, Softmax, Uniform
 from attnjax.attention.attention import Attention, AttentionBase
+from attnjax.attention.bias import Forgetting
+from attnjax.attention.bucketed_score import Bucketed
+from attnjax.attention.capped_score import SoftCap
+from attnjax.attention.decay import FeatureDecay, HeadDecay, NoDecay, SigmoidDecay, WordDecay
+from attnjax.attention.differential import DifferentialHeads
 from attnjax.attention.feature_map import EluPlusOne, FeatureMap, PositiveRandomFeatures
+from attnjax.attention.gate import OutputGate
+from attnjax.attention.hard_alibi import HardAlibi
 from attnjax.attention.hard_align import HardMax
 from attnjax.attention.input_widths import Widths
 from attnjax.attention.kernel_score import Boxcar, Gaussian, SquaredExponential
+from attnjax.attention.latent import LatentAttention
 from attnjax.attention.linear import LinearAttention
 from attnjax.attention.local_align import LocalMonotonic, LocalPredictive
-from attnjax.attention.mask import Mask, Segments, join
+from attnjax.attention.mask import Mask, Or, Prefix, Segments, Window, join
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.open_align import OffByOne, Sigmoid, Sink, Softpick, StickBreaking
 from attnjax.attention.pool import Pool, RelativeSum, weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.position_score import Alibi, Relative, Rotary, rotary
+from attnjax.attention.recurrent import DecayedState, DeltaRule, RecurrentAttention
+from attnjax.attention.rotary_scaling import Yarn
 from attnjax.attention.score import Additive, Dot, General, Score, dot
 from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK
+from attnjax.attention.talking_heads import TalkingHeads
 from attnjax.checks import check_attention
 from attnjax.config.walk import walk
 from attnjax.nn.norm import RMSNorm
@@ -50,6 +62,28 @@ GOOD = (
             Attention(score=SquaredExponential(), align=Normalize()),
             *(Attention(align=align(reach=2)) for align in (LocalMonotonic, LocalPredictive)),
             MultiHead(heads=2, key_heads=1),
+            Attention(score=Bucketed(buckets=4, most=3)),
+            Attention(score=SoftCap(cap=2.0)),
+            Attention(score=Rotary(scaling=Yarn(trained_length=8))),
+            Attention(align=AdaptiveTemperature()),
+            *(
+                MultiHead(head=Attention(align=align), heads=2)
+                for align in (HardAlibi(unbounded=1), TalkingHeads())
+            ),
+            Attention(bias=Forgetting()),
+            Attention(mask=Window(2, 0) | Prefix(1)),
+            MultiHead(heads=2, query_key_norm=RMSNorm(), gate=OutputGate()),
+            *(LatentAttention(heads=2, latent_width=r, rotary_width=2) for r in (3, 40)),
+            DifferentialHeads(heads=2),
+            *(
+                DeltaRule(decay=decay, largest_strength=2.0)
+                for decay in (NoDecay(), WordDecay(), FeatureDecay())
+            ),
+            # sums without a normalizer pass the range of float16: their models normalize them
+            *(
+                MultiHead(head=DecayedState(decay=decay), heads=2, context_norm=RMSNorm())
+                for decay in (HeadDecay(), WordDecay(discretized=True), SigmoidDecay(rank=2))
+            ),
             LinearAttention(),
             LinearAttention(feature_map=PositiveRandomFeatures()),
             MultiHead(
@@ -65,7 +99,8 @@ def name(value: Any) -> str:
     if isinstance(value, set):
         return ", ".join(sorted(value))
     inner = getattr(value, "head", value)
-    fields = (getattr(inner, name, None) for name in ("score", "align", "feature_map"))
+    names = "score", "align", "bias", "feature_map", "decay"
+    fields = (getattr(inner, name, None) for name in names)
     return "-".join(type(part).__name__ for part in (value, *fields) if part is not None)
 
 
@@ -73,9 +108,11 @@ def name(value: Any) -> str:
 def test_parts_of_attnjax_have_every_property(attention):
     parts = [attention, *(part for _, part in walk(attention))]
     is_linear = any(isinstance(part, LinearAttention) for part in parts)
-    is_absolute = any(isinstance(part, LocalPredictive) for part in parts)
+    is_absolute = any(isinstance(part, LocalPredictive | Or) for part in parts)
+    has_state = any(isinstance(part, RecurrentAttention) for part in parts)
+    has_mask = any(isinstance(part, Mask) for part in parts)
     findings = check_attention(attention)
-    assert len(findings) == 10 - is_linear - is_absolute
+    assert len(findings) == 10 - is_linear - is_absolute + has_mask + has_state
     assert not [finding for finding in findings if finding.problem]
 
 
@@ -124,6 +161,21 @@ class Forgetful(LinearAttention):
     def step(self, query, memory, state):
         context, _ = super().step(query, memory, state)
         return context, state
+
+
+class Begun(LinearAttention):
+    """A linear attention whose state before the first word is of the keys that it is shown."""
+
+    def start(self, memory):
+        state = super().start(memory)
+        return jax.tree.map(lambda x: x + memory[0].sum(), state)
+
+
+class Leaking(DeltaRule):
+    """A delta rule that forgets a little at each word, whatever its decay says."""
+
+    def step(self, query, memory, state):
+        return super().step(query, memory, 0.9 * state)
 
 
 class Mistold(Dot):
@@ -226,6 +278,11 @@ class Broken(Score):
         (Attention(score=Overflowing()), {"finite in half precision"}),
         (Attention(score=OfAllQueries()), {"one query at a time equals all"}),
         (Forgetful(), {"one query at a time equals all"}),
+        (Begun(), {"one query at a time equals all"}),
+        (
+            Leaking(),
+            {"one query at a time equals all", "a word of strength 0 leaves the state"},
+        ),
         (Attention(score=Mistold()), {"the same context if the weights are requested"}),
         (Attention(score=Broken()), {"can be called"}),
         (Attention(score=TurnedThenScaled()), {"moved positions give the same context"}),

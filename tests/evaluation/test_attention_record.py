@@ -55,6 +55,8 @@ def test_what_is_no_weight_becomes_nothing():
     weights = np.asarray([[[np.nan, -1.0, np.inf * 0, 0.5]]])
     layer = LayerWeights.of("x", "target", "source", weights)
     np.testing.assert_array_equal(layer.array(), [[[0, 0, 0, 0.5]]])
+    assert layer.name == "x (weights below 0 left out)"
+    assert LayerWeights.of("x", "target", "source", abs(weights)).name == "x"
 
 
 def test_points_are_labels_of_a_regression():

@@ -54,14 +54,22 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
         rules = (*rules, Padding(jnp.arange(S + -S % columns)[None] < S))
         whole = whole & (np.arange(whole.shape[-1]) < whole.shape[-1] - 1)
     plan = TilePlan(
-        rows, columns, _true_entries(some & whole), _true_entries(some & ~whole), inputs.scale
+        rows,
+        columns,
+        _true_entries(some & whole),
+        _true_entries(some & ~whole),
+        inputs.scale,
+        inputs.cap,
     )
     if bias is not None and not isinstance(bias, Partial):
         bias = Partial(bias)
     bias = jax.tree.map(lambda x: x.reshape(-1, *x.shape[len(leading) :]), bias)
     positions = Positions(jnp.asarray(query_positions), jnp.asarray(key_positions))
     pairs = AllowedPairs(rules, positions, maybe_allowed)
-    context = attend(plan, Arrays(query, key, value, bias), pairs)
+    sink = inputs.sink
+    if sink is not None:
+        sink = jnp.broadcast_to(sink, (*leading, 1, 1)).reshape(-1, 1, 1)
+    context = attend(plan, Arrays(query, key, value, bias, sink), pairs)
     return context[:, :T].reshape(*leading, T, -1)
 
 
@@ -69,10 +77,10 @@ def _join_heads(inputs: Inputs) -> Inputs | None:
     """Read heads that share keys as more queries of one head, so that no key is copied.
 
     Queries [..., R, T, K] of keys [..., 1, S, K] become queries [..., R T, K] of keys [..., S, K].
-    None: no heads share keys, or they differ in their masks, positions or biases.
+    None: no heads share keys, or they differ in their masks, positions, biases or sinks.
     """
     group, steps = inputs.group(), inputs.query.shape[-2]
-    if group == 1 or inputs.bias is not None:
+    if group == 1 or inputs.bias is not None or inputs.sink is not None:
         return None
     if any(x.ndim > len(axes) and x.shape[-len(axes) - 1] > 1 for x, axes in inputs.arrays()):
         return None

@@ -16,7 +16,7 @@ def cudnn_refuses(inputs: Inputs) -> str | None:
 
 
 def _refused_arrays(inputs: Inputs) -> str | None:
-    """Return what of queries, keys, values and bias cuDNN cannot compute, in words, or None."""
+    """Return what cuDNN cannot compute of all but the mask, in words, or None."""
     query, key, value = inputs.query, inputs.key, inputs.value
     dtypes = {x.dtype.name for x in (query, key, value)}
     if dtypes not in ({"bfloat16"}, {"float16"}):
@@ -28,7 +28,7 @@ def _refused_arrays(inputs: Inputs) -> str | None:
     leading = query.shape[:-2] if inputs.group() == 1 else (*query.shape[:-3], 1)
     if not leading == key.shape[:-2] == value.shape[:-2]:
         return "keys or values that several examples share"
-    return None if inputs.bias is None else "a bias that is a function of positions"
+    return inputs.refused_extra()
 
 
 def _refused_mask(inputs: Inputs) -> str | None:

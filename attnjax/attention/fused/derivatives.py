@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from attnjax.attention.align import softmax
 from attnjax.attention.fused import tiles
 from attnjax.attention.fused.tiles import AllowedPairs, Arrays, TilePlan
+from attnjax.attention.open_align import softmax_with_sink
 from attnjax.nn.dtypes import widen
 from attnjax.nn.linear_map import linear_map
 from attnjax.nn.product import product
@@ -78,11 +79,13 @@ def _slopes_rule(plan: TilePlan, primals: Any, tangents: Any) -> tuple[Arrays, A
 
 def _dense(plan: TilePlan, pairs: AllowedPairs, arrays: Arrays) -> jax.Array:
     """Compute the context by way of the weights."""
-    query, key, value, bias = jax.tree.map(widen, arrays)
+    query, key, value, bias, sink = jax.tree.map(widen, arrays)
     query = plan.scale * query
     logits = product("tk,sk->ts", query, key)
     if bias is not None:
         logits += jnp.broadcast_to(bias(query, pairs.positions), logits.shape)
+    logits = plan.bounded(logits)
     allowed = [rule.dense(pairs.positions) for rule in pairs.rules]
     mask = jnp.broadcast_to(reduce(and_, allowed), logits.shape) if allowed else None
-    return product("ts,sv->tv", softmax(logits, mask), value).astype(arrays.value.dtype)
+    weights = softmax(logits, mask) if sink is None else softmax_with_sink(logits, mask, sink)
+    return product("ts,sv->tv", weights, value).astype(arrays.value.dtype)

@@ -1,7 +1,7 @@
 """The choice of a kernel for softmax attention: the only place that knows which one computes it.
 
     dense       anywhere; computes the [T, S] weights            `attnjax.attention.attention`
-    blockwise   anywhere, every mask, any bias of positions      `attnjax.attention.fused.blockwise`
+    blockwise   anywhere, every mask, bias, cap and sink         `attnjax.attention.fused.blockwise`
     cudnn       NVIDIA GPUs, half precision, padding or causal   `attnjax.attention.fused.cudnn`
     splash      TPUs, causal, windows, segments and padding      `attnjax.attention.fused.splash`
 
@@ -24,6 +24,7 @@ from attnjax.attention.fused.cudnn import cudnn, cudnn_refuses
 from attnjax.attention.fused.inputs import AxisLayout, Inputs, RunKernel, check_shapes, heads_first
 from attnjax.attention.fused.splash import splash, splash_refuses
 from attnjax.attention.mask import And, Mask, MaskLike, allowed_pairs, as_mask, zero_hidden
+from attnjax.attention.open_align import softmax_with_sink
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.score import DotProduct
@@ -77,6 +78,8 @@ def fused(
     positions: Positions = Positions(),
     bias: Callable[..., jax.Array] | None = None,
     scale: float | None = None,
+    cap: float | None = None,
+    sink: jax.Array | None = None,
     implementation: Fused = "auto",
     layout: AxisLayout = "BNTH",
 ) -> jax.Array:
@@ -99,6 +102,9 @@ def fused(
             then tiles that the mask empties are left out of the program.
         bias: a function of queries and positions (see `Inputs`).
         scale: of the dot products; None means 1 / sqrt(K).
+        cap: bounds the logits, bias included, by cap tanh(logits / cap); None: nothing does.
+        sink: a logit whose exponential is added to the sum of each row, without a value; it
+            broadcasts to [..., 1, 1]. None: there is none.
         implementation: the kernel. auto takes cudnn or splash if the program is compiled for their
             platform and they can compute the inputs, else blockwise. XLA cannot divide splash among
             devices, so auto takes it in the program of one device only: with one TPU, or in a
@@ -117,7 +123,7 @@ def fused(
     query, key, value = (heads_first(x, layout) for x in (query, key, value))
     factor = query.shape[-1] ** -0.5 if scale is None else scale
     mask = as_mask(mask, query)
-    inputs = Inputs(query, key, value, mask, positions, bias, factor)
+    inputs = Inputs(query, key, value, mask, positions, bias, factor, cap, sink)
     check_shapes(inputs, layout)
     inputs = replace(inputs, key=zero_hidden(mask, key), value=zero_hidden(mask, value))
     auto = implementation == "auto"
@@ -206,8 +212,12 @@ def _best_fused(inputs: Inputs, platform: str) -> RunKernel:
 def _dense(inputs: Inputs) -> jax.Array:
     """Compute the context by way of the weights."""
     positions = inputs.positions.filled(inputs.query, inputs.key)
-    product = DotProduct(inputs.query, inputs.key, inputs.scale, inputs.bias)
+    product = DotProduct(inputs.query, inputs.key, inputs.scale, inputs.bias, inputs.cap)
     logits = product.logits(positions)
     allowed = allowed_pairs(inputs.mask or And(), positions, logits.shape)
-    weights = softmax(logits, allowed, kept=inputs.value.dtype)
+    kept = inputs.value.dtype
+    if inputs.sink is None:
+        weights = softmax(logits, allowed, kept=kept)
+    else:
+        weights = softmax_with_sink(logits, allowed, inputs.sink, kept=kept)
     return weighted_sum(weights, inputs.value)

@@ -26,12 +26,16 @@ class Inputs:
     """The arguments of context[t] = sum_s softmax_s(scale query[t] . key[s] + bias[t, s]) value[s].
 
     Queries are [..., T, K], keys [..., S, K], values [..., S, V]; mask and positions as in `fused`.
+    With a cap the logits x, bias included, become cap tanh(x / cap); with a sink z the softmax
+    divides by exp(z) + sum_s exp(x[t, s]).
 
     Attributes:
         bias: a function of (scale query, positions), [..., T, K] and `Positions`, that returns what
             broadcasts to [..., T, S]; a kernel calls it on one tile at a time. The arrays of a
             `jax.tree_util.Partial` are passed first; they are floats that lead with the query's
             leading axes, and have gradients.
+        cap: a positive number; None: logits are not bounded.
+        sink: [..., 1, 1], one for each example, has a gradient; None: there is none.
     """
 
     query: jax.Array
@@ -41,6 +45,8 @@ class Inputs:
     positions: Positions = Positions()
     bias: Callable[..., jax.Array] | None = None
     scale: float = 1.0
+    cap: float | None = None
+    sink: jax.Array | None = None
 
     def rules(self) -> tuple[Mask, ...]:
         """Return the single rules of the mask."""
@@ -50,7 +56,7 @@ class Inputs:
         """Yield the arrays of positions and mask, each with the names of its last axes."""
         yield from ((x, (axis,)) for axis, x in self.positions._asdict().items() if x is not None)
         for rule in self.rules():
-            yield from ((getattr(rule, name), axes) for name, axes in rule.axes.items())
+            yield from rule.arrays()
 
     def refused_rule(self, *kinds: type[Mask]) -> str | None:
         """Return the first rule of another kind, or on given positions, in words, or None."""
@@ -72,6 +78,15 @@ class Inputs:
     def is_causal(self) -> bool:
         """Return whether a rule of the mask is `Causal`."""
         return any(isinstance(rule, Causal) for rule in self.rules())
+
+    def refused_extra(self) -> str | None:
+        """Return which of bias, cap and sink there is, in words, or None."""
+        extras = {
+            "a bias that is a function of positions": self.bias,
+            "a cap of logits": self.cap,
+            "a sink of the softmax": self.sink,
+        }
+        return next((words for words, extra in extras.items() if extra is not None), None)
 
     def group(self) -> int:
         """Return R, how many heads share a key: queries [..., R, T, K] and keys [..., 1, S, K]."""

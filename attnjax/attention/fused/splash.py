@@ -31,8 +31,8 @@ def splash_refuses(inputs: Inputs) -> str | None:
             return f"the dtype {x.dtype}: it must be float32 or bfloat16"
     if not inputs.query.shape[:-2] == inputs.key.shape[:-2] == inputs.value.shape[:-2]:
         return "keys or values that several examples share"
-    if inputs.bias is not None:
-        return "a bias that is a function of positions"
+    if refused := inputs.refused_extra():
+        return refused
     if refused := inputs.refused_rule(Padding, Segments, Causal, Window):
         return refused
     if sum(isinstance(rule, Segments) for rule in inputs.rules()) > 1:

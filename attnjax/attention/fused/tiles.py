@@ -37,6 +37,7 @@ class TilePlan(NamedTuple):
         columns: the number of keys of a tile.
         whole: tiles (i, j) without a forbidden pair.
         partial: the other tiles that may hold an allowed pair.
+        cap: of the logits; None: they are not bounded.
     """
 
     rows: int
@@ -44,6 +45,11 @@ class TilePlan(NamedTuple):
     whole: tuple[tuple[int, int], ...]
     partial: tuple[tuple[int, int], ...]
     scale: float
+    cap: float | None = None
+
+    def bounded(self, logits: jax.Array) -> jax.Array:
+        """Return the logits, bounded by the cap."""
+        return logits if self.cap is None else self.cap * jnp.tanh(logits / self.cap)
 
 
 class Tile(NamedTuple):
@@ -66,13 +72,15 @@ class Tile(NamedTuple):
 class Arrays(NamedTuple):
     """Queries [N, T, K], keys [N, S, K], values [N, S, V], and a bias whose arrays lead with N.
 
-    T and S are multiples of the block sizes.
+    The sink of each example is [N, 1, 1]; None: there is none. T and S are multiples of the block
+    sizes.
     """
 
     query: jax.Array
     key: jax.Array
     value: jax.Array
     bias: Partial | None
+    sink: jax.Array | None = None
 
 
 class AllowedPairs(NamedTuple):
@@ -151,7 +159,7 @@ def _vmap_as_examples(function: Callable[..., Any]) -> Callable[..., Any]:
 @_vmap_as_examples
 def contexts(plan: TilePlan, arrays: Arrays, pairs: AllowedPairs) -> tuple[jax.Array, jax.Array]:
     """Return the context [N, T, V], and log sum exp of each row of logits, [N, T, 1]."""
-    query, key, value, bias = arrays
+    query, key, value, bias, sink = arrays
 
     def group(share: Share) -> tuple[jax.Array, jax.Array]:
         own = pairs.of_group(share)
@@ -164,6 +172,7 @@ def contexts(plan: TilePlan, arrays: Arrays, pairs: AllowedPairs) -> tuple[jax.A
             logits = product("tk,sk->ts", row(q), widen(column(k)))
             if added is not None:
                 logits += own.bias(tile, added, row(q))
+            logits = plan.bounded(logits)
             if masked:
                 logits = _forbid(logits, own.allowed(tile))
             higher = jnp.maximum(highest, logits.max(-1, keepdims=True))
@@ -177,6 +186,9 @@ def contexts(plan: TilePlan, arrays: Arrays, pairs: AllowedPairs) -> tuple[jax.A
         zeros = jnp.zeros((*q.shape[:-1], v.shape[-1]), wide(v))
         column = zeros[..., :1]
         start = [jnp.full_like(column, -jnp.inf), column, zeros]
+        if sink is not None:  # a key without a value, read before all others
+            highest = jnp.broadcast_to(share(widen(sink)), column.shape).astype(column.dtype)
+            start[:2] = highest, (highest > -jnp.inf).astype(column.dtype)
         highest, total, context = _scan_tiles(plan, own, update, start, [("query", 1)] * 3)
         empty = total == 0
         context = context / jnp.where(empty, 1, total)
@@ -196,14 +208,14 @@ def slopes(
     level: jax.Array,
     slope: jax.Array,
 ) -> Arrays:
-    """Return the gradients of query, key, value and bias.
+    """Return the gradients of query, key, value, bias and sink.
 
     Tiles are transposed, [G, columns, rows]. Two of the three products that read a transposed tile
     then have it on their left in the order in which it is stored; the third computes the queries'
     gradients as [G, K, T]. A tile on the right would be copied before each product, which takes
     half as long again.
     """
-    query, key, value, bias = arrays
+    query, key, value, bias, sink = arrays
 
     def group(share: Share) -> Arrays:
         own = pairs.of_group(share)
@@ -218,11 +230,14 @@ def slopes(
             logits = product("sk,tk->st", widen(column(k)), row(q))
             if added is not None:
                 logits += _transpose(own.bias(tile, added, row(q)))
+            bounded = logits = plan.bounded(logits)
             if masked:
                 logits = _forbid(logits, _transpose(own.allowed(tile)))
             weights = jnp.exp(logits - row(levels, axis=2))
             by_weights = product("sv,tv->st", widen(column(v)), row(d))
             by_logits = weights * (by_weights - row(inner, axis=2))
+            if plan.cap is not None:
+                by_logits *= 1 - (bounded / plan.cap) ** 2
             by_query += product("ks,st->kt", widen(column(transposed_k, axis=2)), by_logits)
             by_key += product("st,tk->sk", by_logits, row(q))
             by_value += product("st,tv->sv", weights, row(d))
@@ -240,7 +255,11 @@ def slopes(
         ]
         slots = [("query", 2), ("key", 1), ("key", 1), None]
         by_query, by_key, by_value, by_bias = _scan_tiles(plan, own, update, start, slots)
-        slopes = Arrays(plan.scale * _transpose(by_query), by_key, by_value, by_bias)
+        by_sink = None
+        if sink is not None:
+            share_of_sink = jnp.exp(share(widen(sink)) - levels)
+            by_sink = -(share_of_sink * inner).sum((1, 2), keepdims=True)
+        slopes = Arrays(plan.scale * _transpose(by_query), by_key, by_value, by_bias, by_sink)
         return jax.tree.map(lambda x, y: x.astype(y.dtype), slopes, arrays)
 
     return _map_groups(plan, group, len(query))

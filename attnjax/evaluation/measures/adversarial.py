@@ -22,6 +22,7 @@ from attnjax.errors import UserError
 from attnjax.evaluation.attention_numbers import jensen_shannon
 from attnjax.evaluation.measurement import Measurement
 from attnjax.evaluation.measures.base import EvalInputs, Measure, Numbers
+from attnjax.evaluation.measures.saturation import check_distributions
 from attnjax.models.base import Model
 from attnjax.models.classifier import Classifier
 from attnjax.training.objectives.base import shifted
@@ -64,6 +65,7 @@ class AdversarialAttention(Measure):
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
+        check_distributions(self, model)
         attention = getattr(model, "attention", None)
         weighs = isinstance(attention, Attention) and isinstance(attention.pool, WeightedSum)
         if not (weighs and isinstance(model, Classifier)):

@@ -10,7 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from attnjax.attention.align import Align
 from attnjax.config.constraints import PositiveInt
+from attnjax.config.walk import walk
 from attnjax.data.batch_plan import Batch
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
@@ -68,7 +70,8 @@ class Saturation(Measure):
 
 
 def check_attentions(measure: Measure, model: Model, corpus: Corpus) -> None:
-    """Refuse, before training, a model that shows no attention weights."""
+    """Refuse, before training, a model without weights, or whose weights are no distribution."""
+    check_distributions(measure, model)
     sown = isinstance(model, SymbolModel) and shapes_of(
         lambda *inputs: [attention.weights for attention in model.attentions(*inputs)],
         model,
@@ -78,6 +81,17 @@ def check_attentions(measure: Measure, model: Model, corpus: Corpus) -> None:
         raise UserError(
             f"{type(measure).__name__} needs a model that shows its attention weights; this "
             f"{type(model).__name__} shows none"
+        )
+
+
+def check_distributions(measure: Measure, model: Model) -> None:
+    """Refuse, before training, a model whose rows of weights do not sum to 1."""
+    parts = (part for _, part in walk(model) if isinstance(part, Align))
+    if loose := sorted({type(part).__name__ for part in parts if not part.sums_to_one}):
+        raise UserError(
+            f"{type(measure).__name__} reads a row of weights as a distribution over keys, whose "
+            f"weights are at least 0 and sum to 1; those of {', '.join(loose)} do not: leave the "
+            "measure out, or choose another align"
         )
 
 

@@ -9,16 +9,23 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from attnjax.attention.attention import Attention
+from attnjax.attention.hard_alibi import HardAlibi
 from attnjax.attention.last_state import LastState
 from attnjax.attention.linear import LinearAttention
+from attnjax.attention.local_align import LocalPredictive
 from attnjax.attention.multihead import MultiHead
+from attnjax.attention.open_align import Sigmoid
+from attnjax.attention.talking_heads import TalkingHeads
 from attnjax.config.vary import vary
 from attnjax.data.corpora.parallel_text import TabSeparated
 from attnjax.errors import UserError
 from attnjax.evaluation import attention_numbers
 from attnjax.evaluation.measurement import Measurement
+from attnjax.evaluation.measures.adversarial import AdversarialAttention
 from attnjax.evaluation.measures.alignment import Alignment, Heatmaps
 from attnjax.evaluation.measures.base import EvalInputs
+from attnjax.evaluation.measures.heads import Heads
 from attnjax.evaluation.measures.saturation import Saturation
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.rnn_decoders import LuongDecoder
@@ -241,3 +248,13 @@ def test_what_reads_weights_refuses_linear_attention_early(measure, inputs):
     else:
         with pytest.raises(UserError, match="attention to the source .* this Transformer has none"):
             measure.check(partly, inputs.corpus)
+
+
+@pytest.mark.parametrize("align", [Sigmoid(), TalkingHeads(), HardAlibi(align=LocalPredictive())])
+@pytest.mark.parametrize("measure", [Saturation(), Heads(), AdversarialAttention()])
+def test_weights_that_are_no_distribution_are_refused_early(measure, align, inputs):
+    path = "decoder_layer.self_attention.head"
+    model = vary(inputs.model, {path: Attention(align=align)})
+    loose = type(align.align if isinstance(align, HardAlibi) else align).__name__
+    with pytest.raises(UserError, match=f"sum to 1; those of {loose} do not: leave the measure"):
+        measure.check(model, inputs.corpus)
