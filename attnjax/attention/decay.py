@@ -10,11 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
-from jax import lax
 from jaxtyping import Array, Float
 
 from attnjax.config.constraints import PositiveFloat, PositiveInt
-from attnjax.nn.axes import HEADS, inside
+from attnjax.nn.axes import head_number
 from attnjax.nn.dtypes import wide, widen
 from attnjax.nn.linear import Dense
 from attnjax.nn.parameter_kinds import Kind, declare
@@ -62,7 +61,7 @@ class HeadDecay(Decay):
 
     @nn.compact
     def __call__(self, inputs: Inputs, width: int) -> Decayed:
-        head, heads = (lax.axis_index(HEADS), lax.axis_size(HEADS)) if inside(HEADS) else (0, 1)
+        head, heads = head_number()
         log_decays = jnp.asarray(np.log1p(-(2.0 ** (-5.0 - np.arange(heads)))), wide(inputs))
         one = jnp.ones((*inputs.shape[:-1], 1), wide(inputs))
         return Decayed(log_decays[head] * one, one)

@@ -59,7 +59,8 @@ class DifferentialHeads(MultiHead):
     def _combined(self, contexts: jax.Array, inputs: jax.Array) -> jax.Array:
         width = self.key_width or inputs.shape[-1] // self.heads
         normal = nn.initializers.normal(0.1)
-        a, b, c, d = (self.param(f"lambda_{name}", normal, (width,)) for name in "abcd")
+        a, b = self.param("lambda_a", normal, (width,)), self.param("lambda_b", normal, (width,))
+        c, d = self.param("lambda_c", normal, (width,)), self.param("lambda_d", normal, (width,))
         amount = jnp.exp((a * b).sum()) - jnp.exp((c * d).sum()) + self.initial_lambda
         difference = contexts[..., 0::2, :] - amount.astype(contexts.dtype) * contexts[..., 1::2, :]
         return (1 - self.initial_lambda) * super()._combined(difference, inputs)

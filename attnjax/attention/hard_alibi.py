@@ -3,13 +3,12 @@
 from dataclasses import field
 
 import jax.numpy as jnp
-from jax import lax
 
 from attnjax.attention.align import Align, AlignContext, Softmax
 from attnjax.attention.position import distance
 from attnjax.attention.shapes import Allowed, Logits, Weights
 from attnjax.config.constraints import NonNegativeInt
-from attnjax.nn.axes import HEADS, inside
+from attnjax.nn.axes import head_number
 
 
 class HardAlibi(Align):
@@ -25,7 +24,7 @@ class HardAlibi(Align):
     unbounded: NonNegativeInt = 0
 
     def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
-        head, heads = (lax.axis_index(HEADS), lax.axis_size(HEADS)) if inside(HEADS) else (0, 1)
+        head, heads = head_number()
         near = (abs(distance(context.positions)) <= head) | (head >= heads - self.unbounded)
         near = jnp.broadcast_to(near, logits.shape)
         return self.align(logits, near if mask is None else near & mask, context)

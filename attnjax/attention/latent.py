@@ -6,7 +6,6 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
-from jaxtyping import Array, Float
 
 from attnjax.attention.attention import Attention, AttentionBase, Memory
 from attnjax.attention.mask import MaskLike, as_mask
@@ -31,6 +30,10 @@ class Latents(NamedTuple):
 
     latent: jax.Array
     shared_key: jax.Array
+
+
+PER_HEAD = nn.initializers.lecun_uniform(in_axis=1, out_axis=2, batch_axis=0)
+"""Initial values of a map of each head from latent vectors, [H, r, any]."""
 
 
 class LatentAttention(AttentionBase):
@@ -111,8 +114,8 @@ class LatentAttention(AttentionBase):
             )
         own, rank = self.key_width or width // self.heads, self.latent_width
         of_value = self.value_width or width // self.heads
-        key_map = self._map("key", own)
-        value_map = self._map("value", of_value)
+        key_map = self.param("key_map", PER_HEAD, (self.heads, rank, own))
+        value_map = self.param("value_map", PER_HEAD, (self.heads, rank, of_value))
         at = positions.filled(query, memory.latent)
         both = own + self.rotary_width
         asked = Dense((self.heads, both), bias=False, name="query")(query)
@@ -144,8 +147,3 @@ class LatentAttention(AttentionBase):
         if absorbs:
             context = jnp.einsum("...htr,hrv->...htv", context, value_map)
         return Dense((width,), 2, bias=False, name="out")(jnp.swapaxes(context, -2, -3))
-
-    def _map(self, name: str, width: int) -> Float[Array, "H r W"]:
-        """Return the map of each head from latent vectors, [H, r, width]."""
-        initial = nn.initializers.lecun_uniform(in_axis=1, out_axis=2, batch_axis=0)
-        return self.param(f"{name}_map", initial, (self.heads, self.latent_width, width))

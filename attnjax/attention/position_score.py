@@ -21,7 +21,7 @@ from attnjax.attention.score import DotProduct, ScaledDot, Score, dot
 from attnjax.attention.shapes import Keys, Logits, Queries
 from attnjax.config.constraints import PositiveFloat, PositiveInt
 from attnjax.errors import UserError
-from attnjax.nn.axes import HEADS, inside
+from attnjax.nn.axes import head_number
 from attnjax.nn.dtypes import wide
 
 
@@ -193,7 +193,7 @@ class Alibi(PositionScore):
 
 def _head_slope(query: jax.Array) -> jax.Array:
     """Return the slope of the current head, for queries [..., T, K]: [...]."""
-    head, heads = (lax.axis_index(HEADS), lax.axis_size(HEADS)) if inside(HEADS) else (0, 1)
+    head, heads = head_number()
     return jnp.broadcast_to(jnp.asarray(alibi_slopes(heads), wide(query))[head], query.shape[:-2])
 
 

@@ -14,7 +14,7 @@ from attnjax.attention.align import Align, AlignContext, Normalize, Softmax
 from attnjax.attention.shapes import Allowed, Logits, Weights
 from attnjax.config.walk import walk
 from attnjax.errors import UserError
-from attnjax.nn.axes import HEADS, inside
+from attnjax.nn.axes import HEADS, head_number, inside
 from attnjax.nn.dtypes import widen
 
 
@@ -44,15 +44,20 @@ class TalkingHeads(Align):
                 "Softmax; got Normalize"
             )
 
-    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
-        weights = self.align(self._mixed("logits", logits), mask, context)
-        return self._mixed("weights", weights)
-
     @nn.compact
-    def _mixed(self, name: str, x: jax.Array) -> jax.Array:
-        """Return this head's mixture of an array of all heads."""
-        head, heads = (lax.axis_index(HEADS), lax.axis_size(HEADS)) if inside(HEADS) else (0, 1)
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
+        before = self.param("logits_row", _own_row)
+        after = self.param("weights_row", _own_row)
+        return _mixed(after, self.align(_mixed(before, logits), mask, context))
 
-        row = self.param(f"{name}_row", lambda key: jnp.eye(heads)[head])
-        of_all = lax.all_gather(x, HEADS) if inside(HEADS) else x[None]
-        return jnp.einsum("h,h...->...", row, widen(of_all)).astype(x.dtype)
+
+def _own_row(key: jax.Array) -> jax.Array:
+    """Return this head's row of the identity, [H]."""
+    head, heads = head_number()
+    return jnp.eye(heads)[head]
+
+
+def _mixed(row: jax.Array, x: jax.Array) -> jax.Array:
+    """Return this head's mixture of an array of all heads."""
+    of_all = lax.all_gather(x, HEADS) if inside(HEADS) else x[None]
+    return jnp.einsum("h,h...->...", row, widen(of_all)).astype(x.dtype)

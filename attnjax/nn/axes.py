@@ -1,5 +1,7 @@
 """The named axes that a program may be mapped over."""
 
+from typing import Any
+
 from jax import lax
 
 DATA = "data"
@@ -7,6 +9,11 @@ DATA = "data"
 
 HEADS = "heads"
 """The heads of an attention."""
+
+
+def head_number() -> tuple[Any, int]:
+    """Return the number of the head that is computed, from 0, and of all heads; 0 and 1 outside."""
+    return (lax.axis_index(HEADS), lax.axis_size(HEADS)) if inside(HEADS) else (0, 1)
 
 
 def inside(axis: str) -> bool:

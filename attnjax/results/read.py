@@ -18,7 +18,7 @@ from attnjax.experiment.design import design, short_digest
 from attnjax.experiment.load import ExperimentFile
 from attnjax.files import file_digest
 from attnjax.nn.paths import flat
-from attnjax.results.record import Answers, Minutes, Record, RunSource, Stage
+from attnjax.results.record import Answers, Minutes, Record, RunSource, RunStage
 from attnjax.results.tuning import STAGES
 from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.runs.manifest import CONFIG, read
@@ -32,7 +32,7 @@ def read_runs(folder: str | Path) -> list[Record]:
     Raises:
         UserError: a file is damaged, or a run lies in the folder of another one.
     """
-    paths: list[tuple[Path, Stage]] = [
+    paths: list[tuple[Path, RunStage]] = [
         (path.parent, stage)
         for stage, pattern in STAGES.items()
         for path in sorted(Path(folder).glob(f"*/{pattern}/{RESULT}"))
@@ -40,7 +40,7 @@ def read_runs(folder: str | Path) -> list[Record]:
     return [record for run, stage in paths if (record := read_run(run, stage)) is not None]
 
 
-def read_run(run: Path, stage: Stage = "chosen") -> Record | None:
+def read_run(run: Path, stage: RunStage = "chosen") -> Record | None:
     """Return the record of the run in a folder; None: it is not finished."""
     outcome = result(run, {})
     if outcome is None:

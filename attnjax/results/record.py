@@ -42,7 +42,7 @@ from attnjax.runs.versions import Machine
 
 FORMAT = 1
 
-type Stage = Literal["chosen", "tied", "tuning"]
+type RunStage = Literal["chosen", "tied", "tuning"]
 """A run at the variant's own values, at values that tuning ties with them, or one that tunes."""
 
 type Stored = Literal[
@@ -104,7 +104,7 @@ class RunSource:
     """The folder that a record was read from, with what no file of a record holds."""
 
     folder: Path
-    stage: Stage
+    stage: RunStage
     manifest: Manifest
     result: RunResult
 
@@ -176,7 +176,7 @@ class Record:
         return f"{self.source or self.path()}, commit {(commit or 'unknown')[:8]}, {self.kind}"
 
     @property
-    def stage(self) -> Stage:
+    def stage(self) -> RunStage:
         """What the run is for; a file is of no run that tunes."""
         if self.run is not None:
             return self.run.stage

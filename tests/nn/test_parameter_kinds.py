@@ -25,6 +25,8 @@ DECAY = {
     *{"kernel", "recurrent", "weight", "v", "by_distance", "class", "embedding", "segment"},
     *{"source", "target", "output", "words", "table", "label"},
     *{"source_embedding", "output_embedding"},
+    *{"logits_row", "weights_row", "key_map", "value_map"},
+    *{"lambda_a", "lambda_b", "lambda_c", "lambda_d"},
 }
 DO_NOT_DECAY = {
     "bias",
@@ -34,6 +36,8 @@ DO_NOT_DECAY = {
     "log_scale",
     "log_bandwidth",
     "sink",
+    "by_bucket",
+    "log_rate",
 }
 OTHERS = {
     "running_mean": Kind.RUNNING,

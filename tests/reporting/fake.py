@@ -26,6 +26,7 @@ from attnjax.results.summary import (
 )
 from attnjax.runs.manifest import Manifest
 from attnjax.runs.result import RunResult
+from attnjax.runs.versions import Machine
 
 ENDS_SCRIPT = "</script><script>alert(1)</script><!--"
 WIDTHS = (16, 64)
@@ -183,10 +184,21 @@ def lying_in(folder: Path, record: Record, cost: TrainingCost | None = None) -> 
         device="",
         versions={},
         step=30,
+        averaged=(30,),
+        epochs=1.0,
+        stopped="steps",
+        machine=Machine(kind="", processor="", cores=1, xla_flags=""),
         cost=cost,
         files={},
     )
-    manifest = Manifest(experiment="x", variant=record.variant, seed=record.seed, settings=settings)
+    manifest = Manifest(
+        experiment="x",
+        variant=record.variant,
+        seed=record.seed,
+        settings=settings,
+        text="",
+        path="",
+    )
     source = RunSource(folder=folder, stage="chosen", manifest=manifest, result=result)
     return replace(record, source=source)
 

@@ -9,7 +9,7 @@ from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.trained.export import RECORD, write_record
 
 
-def resealed(path: Path, **values: Any) -> None:
+def resealed(path: Path, /, **values: Any) -> None:
     """Change keys of a sealed record, and its digest; `...` takes a key out."""
     content = read_sealed(path) | values
     write_sealed(path, {key: value for key, value in content.items() if value is not Ellipsis})

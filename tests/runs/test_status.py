@@ -14,6 +14,7 @@ from attnjax.errors import UserError
 from attnjax.experiment.load import load
 from attnjax.runs import failures, run_folder
 from attnjax.runs.lease import leased
+from attnjax.runs.manifest import Manifest
 from attnjax.runs.result import read_result
 from attnjax.runs.run_folder import RunStatus, status
 from attnjax.sweeps.plan import Sweep
@@ -33,6 +34,13 @@ def plan(runs: Path, *, seeds: int = 1) -> Sweep:
     )
 
 
+def planned(runs: Path) -> tuple[Path, Manifest]:
+    """Return the folder and the manifest of the only run of the plan."""
+    (variant,) = plan(runs).planned()
+    (run,) = variant.seeds
+    return run.folder, run.manifest
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> Path:
     """Return the folder of runs with one finished run."""
@@ -48,7 +56,7 @@ def runs(trained, tmp_path) -> Path:
 
 
 def test_the_status_is_what_the_folder_has(runs):
-    ((folder, wanted),) = plan(runs).runs("scaled", plan(runs).chosen()["scaled"]).items()
+    folder, wanted = planned(runs)
     assert status(folder, wanted, {}) == RunStatus("done")
     result = read_result(folder)
     assert (result.seed, result.step) == (0, 1)
@@ -65,7 +73,7 @@ def test_the_status_is_what_the_folder_has(runs):
 
 
 def test_a_result_that_changes_is_verified_again(runs):
-    ((folder, wanted),) = plan(runs).runs("scaled", plan(runs).chosen()["scaled"]).items()
+    folder, wanted = planned(runs)
     verified: run_folder.Verified = {}
     assert status(folder, wanted, verified) == RunStatus("done")
     (folder / "hypotheses.txt").write_text("1 2 3\n")

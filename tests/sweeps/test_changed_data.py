@@ -175,22 +175,3 @@ def test_runs_of_different_data_are_not_put_together(here, capsys):
     assert main(["compare", *runs]) == 0
     assert "warning: " in (shown := capsys.readouterr().err)
     assert "are runs of one task on other data: their train splits differ" in shown
-
-
-def test_what_an_earlier_version_did_not_record_is_not_compared(here, capsys):
-    other_seed(here)
-    for seed in (0, 1):
-        folder = here / f"runs/digits/a/seed-{seed}"
-        config, result = (read_sealed(folder / name) for name in ("config.json", "result.json"))
-        del config["data"], config["data_of_seed"], result["data"]
-        write_sealed(folder / "config.json", config)
-        write_sealed(folder / "result.json", result)
-    reorder(here, "train")
-    assert run(here, "--variant", "a") == 0
-    assert main(["report", str(here / "runs")]) == 0
-    runs = [str(here / "runs/digits/a" / name) for name in ("seed-0", "seed-1")]
-    assert main(["compare", *runs]) == 0
-    assert "data" not in capsys.readouterr().err
-    # longer, it does not say on what its first steps were made
-    assert run(here, "--variant", "a", "--training.steps", "6") == 0
-    assert read_sealed(here / "runs/digits/a/seed-0/config.json")["data"] is None

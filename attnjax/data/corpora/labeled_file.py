@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -34,6 +35,11 @@ class _Table(NamedTuple):
     examples: list[Example]
     rows: int
     broken: list[_Row]
+
+
+_PARSED: ContextVar[dict[str, _Table]] = ContextVar("parsed")
+"""The tables that `read` has parsed while a corpus is loaded, by the names of their files: `load`
+describes them and need not parse them again, and a subclass may have a `read` of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,19 +84,18 @@ class LabeledFile(Labeled):
             raise UserError(f"task.delimiter must be one character, got {self.delimiter!r}")
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
-        train, test, tables = self._read()
-        corpus = self.encoded(train, test, vocabularies)
+        tables: dict[str, _Table] = {}
+        token = _PARSED.set(tables)
+        try:
+            corpus = super().load(vocabularies)
+        finally:
+            _PARSED.reset(token)
         notes = (_note(name, table) for name, table in tables.items() if table.broken)
         return replace(corpus, notes=(*corpus.notes, *notes))
 
     def read(self) -> tuple[list[Example], list[Example]]:
-        train, test, _ = self._read()
-        return train, test
-
-    def _read(self) -> tuple[list[Example], list[Example], dict[str, _Table]]:
-        """Read both splits; also return the table of each file, which is parsed once."""
         check_apart(self.train, test=self.test)
-        tables: dict[str, _Table] = {}
+        tables = _PARSED.get({})
 
         def examples(name: str) -> list[Example]:
             if name not in tables:
@@ -98,7 +103,7 @@ class LabeledFile(Labeled):
             return tables[name].examples
 
         read = sliced(examples)
-        return [*read(self.train)], [*read(self.test)], tables
+        return [*read(self.train)], [*read(self.test)]
 
     def _table(self, path: Path) -> _Table:
         examples, broken, columns, count, width = [], [], None, 0, 0
