@@ -14,7 +14,13 @@ from attnjax.errors import UserError
 
 
 class SoftCap(Score):
-    """`soft_cap` of the logits of the score within, before the mask; no parameters."""
+    """`soft_cap` of the logits of the score within, before the mask; no parameters.
+
+    Raises:
+        UserError: the score is a kernel.
+
+    Source: Gemma Team 2024 (Gemma 2), section 2.
+    """
 
     score: Score = field(default_factory=ScaledDot)
     cap: PositiveFloat = 50.0

@@ -239,7 +239,9 @@ TABLES = {
         "Parts and fused kernels",
         "Each part beside the default ones. Under implementation `auto` what a kernel cannot "
         "compute is dense. Dropout of weights needs the weights too, while training. cudnn and "
-        "splash compute what blockwise does, but no bias, cap or sink, on their platforms.",
+        "splash compute what blockwise does, but no bias, cap or sink, on their platforms. After "
+        "the cap of `SoftCap` no kernel computes a `LearnedScale`, or an `Alibi` or `Bucketed` "
+        "around it.",
         FUSED,
         {"dense": "dense", "blockwise": "blockwise"},
         lambda attention, name: refused(Case(attention.clone(implementation=name))),

@@ -267,6 +267,7 @@ def test_parts_combine_if_every_pair_does(score, align, pool, mask, tiles):
         *(TABLES["fused"].refused(part, kernel) for part in (score, pool)),
         *(TABLES["fused"].refused(align, kernel) for _ in range(align != "Normalize")),
         TABLES["kernels"].refused(mask, "blockwise") if tiles else None,
+        tiles and (score, align) == ("SoftCap", "LearnedScale"),  # as the page says
     ]
     with jax.enable_x64(True):
         sentence = refused(Case(attention, MASKS[mask]))

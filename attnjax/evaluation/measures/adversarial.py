@@ -21,8 +21,7 @@ from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
 from attnjax.evaluation.attention_numbers import jensen_shannon
 from attnjax.evaluation.measurement import Measurement
-from attnjax.evaluation.measures.base import EvalInputs, Measure, Numbers
-from attnjax.evaluation.measures.saturation import check_distributions
+from attnjax.evaluation.measures.base import EvalInputs, Measure, Numbers, check_distributions
 from attnjax.models.base import Model
 from attnjax.models.classifier import Classifier
 from attnjax.training.objectives.base import shifted

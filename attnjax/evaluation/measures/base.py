@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from attnjax.attention.align import Align
+from attnjax.config.walk import walk
 from attnjax.data.batch_plan import Batch
 from attnjax.data.batching import Batching, in_order
 from attnjax.data.corpus import Corpus, Encoded
@@ -154,3 +156,14 @@ class Measure(ABC):
         `after_training`.
         """
         return self.after_training(inputs), {}
+
+
+def check_distributions(measure: Measure, model: Model) -> None:
+    """Refuse, before training, a model whose rows of weights do not sum to 1."""
+    parts = (part for _, part in walk(model) if isinstance(part, Align))
+    if loose := sorted({type(part).__name__ for part in parts if not part.sums_to_one}):
+        raise UserError(
+            f"{type(measure).__name__} reads a row of weights as a distribution over keys, whose "
+            f"weights are at least 0 and sum to 1; those of {', '.join(loose)} do not: leave the "
+            "measure out, or choose another align"
+        )

@@ -10,16 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.attention.align import Align
 from attnjax.config.constraints import PositiveInt
-from attnjax.config.walk import walk
 from attnjax.data.batch_plan import Batch
 from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.evaluation.attention_numbers import entropy, jacobian_norm, logit_variance
 from attnjax.evaluation.measurement import Measurement, MetricKey, Moment
 from attnjax.evaluation.measures.alignment import shapes_of
-from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure
+from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, check_distributions
 from attnjax.evaluation.metric import Metric
 from attnjax.models.base import Model, SymbolModel
 from attnjax.training.objectives.base import shifted
@@ -81,17 +79,6 @@ def check_attentions(measure: Measure, model: Model, corpus: Corpus) -> None:
         raise UserError(
             f"{type(measure).__name__} needs a model that shows its attention weights; this "
             f"{type(model).__name__} shows none"
-        )
-
-
-def check_distributions(measure: Measure, model: Model) -> None:
-    """Refuse, before training, a model whose rows of weights do not sum to 1."""
-    parts = (part for _, part in walk(model) if isinstance(part, Align))
-    if loose := sorted({type(part).__name__ for part in parts if not part.sums_to_one}):
-        raise UserError(
-            f"{type(measure).__name__} reads a row of weights as a distribution over keys, whose "
-            f"weights are at least 0 and sum to 1; those of {', '.join(loose)} do not: leave the "
-            "measure out, or choose another align"
         )
 
 
