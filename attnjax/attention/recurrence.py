@@ -39,8 +39,8 @@ BLOCK = 8
 """The decays between all pairs of this many words are computed feature by feature."""
 
 SHUT = -60.0
-"""A log-decay below which a word restarts the state, exp(-60) = 1e-26: sums of log-decays, from
-which others are subtracted, stay exact. A decay of a single feature is at least exp(SHUT)."""
+"""A log-decay below which a word restarts the state, exp(-60) = 1e-26: differences of sums of
+log-decays stay precise. A decay of a single feature is at least exp(SHUT)."""
 
 State = Float[Array, "*B K V"]
 

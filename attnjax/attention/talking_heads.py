@@ -16,6 +16,9 @@ from attnjax.config.walk import walk
 from attnjax.errors import UserError
 from attnjax.nn.axes import HEADS, head_number, inside
 from attnjax.nn.dtypes import widen
+from attnjax.nn.parameter_kinds import Kind, declare
+
+declare(Kind.UNDECAYED, "logits_row", "weights_row")  # at 0 no head would be heard
 
 
 class TalkingHeads(Align):

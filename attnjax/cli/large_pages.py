@@ -13,7 +13,9 @@ TUNABLES, SWITCH = "GLIBC_TUNABLES", "glibc.malloc.hugetlb"
 
 
 def with_large_pages(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment in which the C library asks for large pages; a user's own setting stays.
+    """Return an environment in which the C library asks for large pages.
+
+    A user's own setting stays.
 
     Only glibc reads the setting. On a system without large pages it has no effect.
     """

@@ -25,7 +25,7 @@ DECAY = {
     *{"kernel", "recurrent", "weight", "v", "by_distance", "class", "embedding", "segment"},
     *{"source", "target", "output", "words", "table", "label"},
     *{"source_embedding", "output_embedding"},
-    *{"logits_row", "weights_row", "key_map", "value_map"},
+    *{"key_map", "value_map"},
     *{"lambda_a", "lambda_b", "lambda_c", "lambda_d"},
 }
 DO_NOT_DECAY = {
@@ -37,6 +37,8 @@ DO_NOT_DECAY = {
     "log_bandwidth",
     "sink",
     "by_bucket",
+    "logits_row",
+    "weights_row",
     "log_rate",
 }
 OTHERS = {
