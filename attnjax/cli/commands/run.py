@@ -1,6 +1,7 @@
 """`attnjax run`."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +16,7 @@ from attnjax.cli.output import keep_compiled, out, say
 from attnjax.cli.requeue import requeued
 from attnjax.console import PlainConsole, plain_table
 from attnjax.errors import UserError
+from attnjax.runs.catalog import records_folder
 
 if TYPE_CHECKING:
     from attnjax.runs.run_folder import RunStatus
@@ -100,11 +102,25 @@ def run(
         command = ["attnjax", "run", chosen.experiment, *chosen.changed]
         command += ["--records", str(records)] if records else []
         summarized(folder, loaded, command, verbose=verbose, records=plan.records)
+        _compare(plan)
     if failed:
         raise UserError(
             f"failed: {', '.join(failed)}; {failures.FILE} in their folders says why, and the same "
             "command tries them again"
         )
+
+
+def _compare(plan: "Sweep") -> None:
+    """Say what the runs have of the records of the same settings, data and seed at hand.
+
+    A record that is damaged, or of another version, must not end a run.
+    """
+    from attnjax.reporting.against_records import in_short
+    from attnjax.results.read import read_runs
+
+    with suppress(Exception):
+        for sentence in in_short(plan.loaded, read_runs(plan.folder), records_folder()):
+            say(sentence)
 
 
 def _trained(plan: "Sweep", looks: Sequence[int | None]) -> dict[str, str]:
