@@ -35,7 +35,8 @@ def _not_taken(variant: PlannedVariant, some: bool) -> str:
     """Return why records do not stand in for runs of a variant."""
     plan, name = variant.plan, variant.name
     if some or not any(record.variant == name for record in plan.stand_ins.records):
-        return plan.stand_ins.reasons.get(name) or "there is no record of its settings and data"
+        none = "the other runs have no record" if some else "no record has its settings and data"
+        return plan.stand_ins.reasons.get(name) or none
     if variant.experiment != plan.loaded.ablation.variants[name]:
         return "records are not taken: they are of other settings than the command line's"
     if not variant.choice or variant.tuning:

@@ -107,7 +107,7 @@ def test_an_own_variant_trains_alone_and_is_judged_beside_records(path, folder, 
     printed = capsys.readouterr().out
     assert "recorded: 0, 1" in printed
     assert "2 of 6 runs are to be trained; 4 are recorded" in printed
-    assert "mine: there is no record of its settings and data" in printed
+    assert "mine: no record has its settings and data" in printed
     assert not runs.exists()
     assert main(words) == 0
     assert [made.parent.name for made in runs.glob("mine/*/seed-0")] == ["mine"]
