@@ -35,6 +35,11 @@ def design(ablation: Ablation, own: Own = None) -> str:
     return short_digest(content)
 
 
+def tuning_digest(ablation: Ablation) -> str:
+    """Return the digest of the grid and of the seeds that tune, eight hexadecimal digits."""
+    return short_digest([dict(ablation.tune), [*ablation.tuning_seeds]])
+
+
 def _content(claim: Claim, own: Own) -> list[Any]:
     return [to_json(part, own) for part in (claim.estimand, claim.low, claim.high, claim.given)]
 

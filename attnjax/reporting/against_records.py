@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from attnjax.evaluation.measurement import Measurement, MetricKey
@@ -9,6 +11,7 @@ from attnjax.experiment.load import ExperimentFile
 from attnjax.reporting import evidence as say
 from attnjax.reporting.number import number
 from attnjax.results.judging import judge
+from attnjax.results.read import read_file
 from attnjax.results.record import Record
 from attnjax.results.summary import ClaimRow, Judged
 
@@ -70,6 +73,36 @@ def against_records(
     recorded = judge(loaded, of_experiment).judged
     for here, there in zip(judge(loaded, finished).judged, recorded, strict=True):
         yield f"{here.text}: {_verdicts(here, there)}"
+
+
+def in_short(loaded: ExperimentFile, runs: Sequence[Record], folder: Path) -> Iterator[str]:
+    """Yield how many numbers and verdicts of runs are those of their records in a folder.
+
+    Nothing is yielded if there are none. Only files of the runs' keys are read.
+
+    Raises:
+        UserError: one of them is damaged.
+    """
+    finished = [run for run in runs if run.stage != "tuning"]
+    keys = dict.fromkeys(run.key for run in finished)
+    files = [path for key in keys for path in sorted(folder.glob(f"*/*/{key}-*.json"))]
+    records = [read_file(path) for path in files]
+    paired = [pair for run in finished if (pair := _paired(run, records)) is not None]
+    if not paired:
+        return
+    numbers = [again for pair in paired for again in _numbers(pair)]
+    yield f"beside the records in {folder}: {_equal(numbers)}"
+    own = [replace(pair.record, variant=pair.run.variant) for pair in paired]
+    here, there = judge(loaded, [pair.run for pair in paired]), judge(loaded, own)
+    pairs = zip(here.judged, there.judged, strict=True)
+    alike = [_verdict(ours) == _verdict(theirs) for ours, theirs in pairs if ours.rows]
+    if alike:
+        yield f"{sum(alike)} of {len(alike)} verdicts are as recorded"
+
+
+def _verdict(claim: Judged) -> str:
+    """Return the first verdict on a claim; "": it has none."""
+    return next((row.verdict for row in claim.rows.values()), "")
 
 
 def _paired(run: Record, records: Sequence[Record]) -> Match | None:

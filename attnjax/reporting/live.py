@@ -9,6 +9,7 @@ from attnjax.errors import UserError
 from attnjax.experiment.load import ExperimentFile
 from attnjax.reporting.page import write
 from attnjax.results.folder import summarize
+from attnjax.results.record import Record
 
 SECONDS = 60.0
 """How long a page stays as it is: drawing it takes some seconds."""
@@ -19,11 +20,13 @@ class LiveReport:
     """The report of an experiment whose runs are being trained, in the experiment's folder.
 
     Attributes:
+        records: records of files, of which those that fit stand in for runs.
         written: when the page was last written, or the sweep began, in seconds of a clock.
     """
 
     folder: Path
     loaded: ExperimentFile
+    records: tuple[Record, ...] = ()
     written: float = field(default_factory=time.monotonic)
 
     def update(self) -> None:
@@ -35,5 +38,9 @@ class LiveReport:
         if time.monotonic() - self.written < SECONDS:
             return
         with suppress(UserError):
-            write(self.folder, summarize(self.folder, self.loaded), unfinished=True)
+            write(
+                self.folder,
+                summarize(self.folder, self.loaded, records=self.records),
+                unfinished=True,
+            )
         self.written = time.monotonic()

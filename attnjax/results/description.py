@@ -106,6 +106,8 @@ def _environment(variants: Runs) -> tuple[tuple[str, str], ...]:
     records = [record for of_variant in variants.values() for record in of_variant]
     if not records:
         return ()
+    # of the runs that were made here, where there are any
+    records = [record for record in records if record.run is not None] or records
     latest = max(records, key=lambda record: record.date)
     code, machine = latest.code, latest.machine
     pairs = {"device": latest.device}

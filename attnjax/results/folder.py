@@ -4,7 +4,8 @@ Everything is read from the folders of the runs, so the summary can be made agai
 """
 
 import shlex
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,12 @@ from attnjax.config.serialize import parse_json, to_json
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement
 from attnjax.experiment.load import ExperimentFile
+from attnjax.experiment.tuning import in_words
 from attnjax.files import plain_file
 from attnjax.results.judging import judge
 from attnjax.results.read import read_runs
+from attnjax.results.record import Record
+from attnjax.results.stand_in import recorded_by, standing_in
 from attnjax.results.summary import Column, Row, Summary
 from attnjax.runs import failures
 from attnjax.runs.data_digests import check_alike
@@ -58,28 +62,60 @@ def reload(folder: Path, *, trust: bool = False) -> ExperimentFile:
 
 
 def summarize(
-    folder: Path, loaded: ExperimentFile, command: Sequence[str] | None = None
+    folder: Path,
+    loaded: ExperimentFile,
+    command: Sequence[str] | None = None,
+    *,
+    records: Sequence[Record] = (),
 ) -> Summary:
     """Judge the finished runs of an experiment, and write summary.json into its folder.
 
     `command` runs the whole experiment, word by word; the summary's command is limited to the runs
-    that are finished. None: the command of the earlier summary stays.
+    that are finished. None: the command of the earlier summary stays. Those of the `records` of
+    files that fit stand in for runs that are not there.
 
     Raises:
         UserError: a file is damaged, runs of one task were trained on different data, or a claim
             compares runs tested on different sentences.
     """
-    records = read_runs(folder)
-    check_alike(record.run.folder for record in records if record.run and record.stage == "chosen")
+    runs = read_runs(folder)
+    check_alike(record.run.folder for record in runs if record.run and record.stage == "chosen")
+    stand_ins = standing_in(loaded, records, runs).records if records else ()
     failed = {name: failures.reason(folder / name) for name in loaded.ablation.variants}
     reasons = {name: reason for name, reason in failed.items() if reason}
-    summary = judge(loaded, records, reasons)
+    summary = judge(loaded, [*runs, *stand_ins], reasons)
+    summary = replace(summary, remarks=(*of_records(summary.rows), *summary.remarks))
     if command:
         summary = replace(summary, command=_limited(command, loaded, summary.rows))
     elif earlier := _earlier_command(folder):
         summary = replace(summary, command=earlier)
+    folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / FILE, _content(summary, folder))
     return summary
+
+
+def of_records(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield which rows are recorded, by which code and on which machines."""
+    recorded = {row.variant: [made for made in row.records if made.run is None] for row in rows}
+    alike = defaultdict[str, list[str]](list)
+    for row in rows:
+        records = recorded[row.variant]
+        if records:
+            seeds = ", ".join(str(record.seed) for record in records)
+            some = "" if len(records) == len(row.records) else f" (seeds {seeds})"
+            tuned = in_words([*records[0].tuned.values()])
+            alike[recorded_by(records)].append(
+                f"{row.variant}{some}{f', tuned to {tuned}' if tuned else ''}"
+            )
+    for made, names in alike.items():
+        yield f"recorded, not trained here: {'; '.join(names)}, by {made}"
+    kinds = {record.kind for records in recorded.values() for record in records}
+    here = {record.kind for row in rows for record in row.records if record.run is not None}
+    if here and kinds - here:
+        yield (
+            f"runs here are on {', '.join(sorted(here))}: machines of other kinds round otherwise, "
+            "and verdicts between recorded and trained rows are over several kinds"
+        )
 
 
 def _limited(command: Sequence[str], loaded: ExperimentFile, rows: Sequence[Row]) -> str:
@@ -124,6 +160,7 @@ def _row(row: Row, folder: Path) -> dict[str, Any]:
         "variant": row.variant,
         "seeds": row.seeds,
         "runs": [str(run.relative_to(folder)) for run in row.runs],
+        "recorded": [record.where for record in row.records if record.run is None],
         "parameters": row.parameters,
         "seconds": row.seconds,
         "test_set": row.test_set,

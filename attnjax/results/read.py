@@ -12,16 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from attnjax.config.record import read_record
+from attnjax.config.serialize import own_names
 from attnjax.errors import UserError
 from attnjax.evaluation import sentence_stats
-from attnjax.experiment.design import design, short_digest
+from attnjax.experiment.ablation import Ablation
+from attnjax.experiment.design import design, short_digest, tuning_digest
 from attnjax.experiment.load import ExperimentFile
+from attnjax.experiment.tuning import points
 from attnjax.files import file_digest
 from attnjax.nn.paths import flat
-from attnjax.results.record import Answers, Minutes, Record, RunSource, RunStage
+from attnjax.results.record import Answers, Minutes, Record, RunSource, StageName
 from attnjax.results.tuning import STAGES
 from attnjax.runs.json_files import read_sealed, write_sealed
-from attnjax.runs.manifest import CONFIG, read
+from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read, text_damage
+from attnjax.runs.provenance import definitions_digest
 from attnjax.runs.result import RESULT
 from attnjax.runs.run_folder import MACHINE, result
 
@@ -32,7 +36,7 @@ def read_runs(folder: str | Path) -> list[Record]:
     Raises:
         UserError: a file is damaged, or a run lies in the folder of another one.
     """
-    paths: list[tuple[Path, RunStage]] = [
+    paths: list[tuple[Path, StageName]] = [
         (path.parent, stage)
         for stage, pattern in STAGES.items()
         for path in sorted(Path(folder).glob(f"*/{pattern}/{RESULT}"))
@@ -40,7 +44,7 @@ def read_runs(folder: str | Path) -> list[Record]:
     return [record for run, stage in paths if (record := read_run(run, stage)) is not None]
 
 
-def read_run(run: Path, stage: RunStage = "chosen") -> Record | None:
+def read_run(run: Path, stage: StageName = "chosen") -> Record | None:
     """Return the record of the run in a folder; None: it is not finished."""
     outcome = result(run, {})
     if outcome is None:
@@ -67,6 +71,7 @@ def read_run(run: Path, stage: RunStage = "chosen") -> Record | None:
         date=outcome.date,
         tuned={path: values.get(path) for path in manifest.tuned},
         tied=stage == "tied",
+        parts=_parts(run, manifest),
         code=outcome.code,
         versions=outcome.versions,
         device=outcome.device,
@@ -84,6 +89,15 @@ def read_run(run: Path, stage: RunStage = "chosen") -> Record | None:
         metrics=outcome.metrics,
         source=RunSource(folder=run, stage=stage, manifest=manifest, result=outcome),
     )
+
+
+def _parts(run: Path, manifest: Manifest) -> str | None:
+    """Return the digest of a run's own parts; None: it has none, or no text of them."""
+    names = own_names(manifest.settings)
+    if not names or text_damage(run, manifest):
+        return None
+    text = (run / EXPERIMENT).read_text(encoding="utf-8")
+    return definitions_digest(text, names, manifest.imported)
 
 
 def settings_digest(settings: Mapping[str, Any], tuned: tuple[str, ...]) -> str:
@@ -165,6 +179,7 @@ def recordings(records: Sequence[Record], loaded: ExperimentFile, now: str) -> l
             replace(
                 record,
                 design=designed,
+                grid=_grid(record, records, loaded.ablation),
                 recorded=now,
                 minutes=replace(record.minutes, tune=_minutes(sum(spent))),
                 answers=None if sentences is None else Answers.of(sentences, loaded.own),
@@ -172,6 +187,23 @@ def recordings(records: Sequence[Record], loaded: ExperimentFile, now: str) -> l
             )
         )
     return made
+
+
+def _grid(record: Record, records: Sequence[Record], ablation: Ablation) -> str | None:
+    """Return the digest of the grid that a run was tuned over; None: its runs are not there."""
+    paths = tuple(ablation.tune)
+    tried = {
+        (other.values(paths), other.seed)
+        for other in records
+        if other.stage == "tuning" and other.variant == record.variant
+    }
+    wanted = {
+        (tuple(point.values()), seed)
+        for point in points(ablation.tune)
+        for seed in ablation.tuning_seeds
+    }
+    tuned = bool(paths) and {*record.tuned} == {*paths} and wanted <= tried
+    return tuning_digest(ablation) if tuned else None
 
 
 def write(made: Record, folder: Path) -> Path | None:

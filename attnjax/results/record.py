@@ -42,7 +42,7 @@ from attnjax.runs.versions import Machine
 
 FORMAT = 1
 
-type RunStage = Literal["chosen", "tied", "tuning"]
+type StageName = Literal["chosen", "tied", "tuning"]
 """A run at the variant's own values, at values that tuning ties with them, or one that tunes."""
 
 type Stored = Literal[
@@ -104,7 +104,7 @@ class RunSource:
     """The folder that a record was read from, with what no file of a record holds."""
 
     folder: Path
-    stage: RunStage
+    stage: StageName
     manifest: Manifest
     result: RunResult
 
@@ -124,6 +124,10 @@ class Record:
         recorded: when the record was written, as ISO 8601, in UTC.
         tuned: the values that tuning chose, by their paths.
         tied: whether other values, which tuning cannot tell from `tuned`, are the variant's own.
+        grid: the digest of the grid and the seeds that tuned it; None: it was not tuned, or the
+            record is older than this field.
+        parts: the digest of the definitions of one's own parts in the settings; None: there are
+            none, or the record is older than this field.
         data: the digests of the splits.
         files: the digests of result.json and config.json.
         source: where the record was read: from the folder of a run, or from a file.
@@ -141,6 +145,8 @@ class Record:
     date: Day
     tuned: Mapping[str, Any] = field(default_factory=dict)
     tied: bool = False
+    grid: Digest | None = None
+    parts: Digest | None = None
     code: Code | None = None
     versions: Mapping[str, str]
     device: str
@@ -172,11 +178,16 @@ class Record:
         """Where the record is from: a run's folder, or a file with its commit and machine."""
         if self.run is not None:
             return str(self.run.folder)
-        commit = self.code.attnjax.commit if self.code else None
-        return f"{self.source or self.path()}, commit {(commit or 'unknown')[:8]}, {self.kind}"
+        return f"{self.source or self.path()}, commit {self.commit}, {self.kind}"
 
     @property
-    def stage(self) -> RunStage:
+    def commit(self) -> str:
+        """The commit of attnjax that made the run, in eight digits."""
+        commit = self.code.attnjax.commit if self.code else None
+        return (commit or "unknown")[:8]
+
+    @property
+    def stage(self) -> StageName:
         """What the run is for; a file is of no run that tunes."""
         if self.run is not None:
             return self.run.stage

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from attnjax.experiment.tuning import Grid, Point, choose, point_name, points
-from attnjax.results.record import Record, RunStage
+from attnjax.results.record import Record, StageName
 from attnjax.results.summary import TunedPoint, TuningRow
 from attnjax.runs.result import RunResult
 from attnjax.runs.run_folder import result
 
-STAGES: dict[RunStage, str] = {
+STAGES: dict[StageName, str] = {
     "chosen": "seed-*",
     "tied": "tied/*/seed-*",
     "tuning": "tune/*/seed-*",

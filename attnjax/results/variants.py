@@ -63,7 +63,9 @@ def variants_of(
         tuned_by = [
             record for record in records if (record.variant, record.stage) == (name, "tuning")
         ]
-        tuning = _tuning(loaded, manifests[0], tuned_by) if manifests else None
+        # without the runs that tune, records chose the values of the runs beside them
+        here = manifests if tuned_by or len(manifests) == len(chosen) else []
+        tuning = _tuning(loaded, here, tuned_by)
         points = [run.record.tied_values for run in runs if run.record.tied]
         variants[name] = Variant(
             chosen=chosen,
@@ -101,9 +103,14 @@ def _differences(
     return changes
 
 
-def _tuning(loaded: ExperimentFile, manifest: Manifest, runs: Sequence[Record]) -> TuningRow | None:
+def _tuning(
+    loaded: ExperimentFile, manifests: Sequence[Manifest], runs: Sequence[Record]
+) -> TuningRow | None:
     """Return how a variant was tuned; None: it was not, or the file no longer has the grid."""
-    ablation, settings = loaded.ablation, flat(manifest.settings)
+    if not manifests:
+        return None
+    manifest, ablation = manifests[0], loaded.ablation
+    settings = flat(manifest.settings)
     grid = {path: ablation.tune[path] for path in manifest.tuned if path in ablation.tune}
     if not grid:
         return None

@@ -20,6 +20,14 @@ def shipped_records() -> Path:
     return shipped_folder().parent / "records"
 
 
+def records_folder(given: str = "") -> Path:
+    """Return a folder of records; "": that of the current folder, or else the shipped one."""
+    if given:
+        return Path(given)
+    here = Path("records")
+    return here if here.is_dir() else shipped_records()
+
+
 class CatalogEntry(NamedTuple):
     """A shipped experiment, and how long one rerun takes, in words."""
 

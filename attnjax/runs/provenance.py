@@ -6,6 +6,7 @@ sources change from day to day: a run of other ones is kept, and the summary say
 
 import ast
 import hashlib
+import json
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -72,6 +73,15 @@ def changed_definitions(ours: str, theirs: str, names: Iterable[str]) -> list[st
     """
     first, second = (_used(text, names) for text in (ours, theirs))
     return sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
+
+
+def definitions_digest(text: str, names: Iterable[str], imported: Mapping[str, str]) -> str:
+    """Return the digest of classes in the text of an experiment file, see `changed_definitions`.
+
+    `imported` are the digests of the modules of one's own that the file imports.
+    """
+    content = json.dumps([_used(text, sorted(names)), imported], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def _used(text: str, names: Iterable[str]) -> dict[str, list[str]]:

@@ -126,14 +126,14 @@ class RunStatus:
     """The status of a run.
 
     Attributes:
-        state: done: it is finished, and its files are whole; failed: it did the last time, and no
-            process trains it; begun: it was interrupted after the checkpoint of `step`; missing: it
-            was never started, or has no checkpoint yet.
+        state: done: it is finished, and its files are whole; recorded: a record stands in for it;
+            failed: it did the last time, and no process trains it; begun: it was interrupted after
+            the checkpoint of `step`; missing: it was never started, or has no checkpoint yet.
         step: that of its last checkpoint, unless it is done.
-        detail: which process is running it, or why it failed.
+        detail: which process is running it, why it failed, or by which commit it was recorded.
     """
 
-    state: Literal["done", "running", "failed", "begun", "missing"]
+    state: Literal["done", "recorded", "running", "failed", "begun", "missing"]
     step: int = 0
     detail: str = ""
 

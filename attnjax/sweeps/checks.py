@@ -1,6 +1,7 @@
 """What is refused before the first run is trained, and the variants that are left then."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from attnjax.config.override import apply_possible
@@ -20,6 +21,7 @@ from attnjax.runs.run_folder import check
 from attnjax.sweeps.groups import SCHEDULE
 from attnjax.sweeps.outcomes import Say
 from attnjax.sweeps.plan import PlannedVariant, Sweep, chosen_parts
+from attnjax.sweeps.recorded import of_records, together
 
 
 def waiting(plan: Sweep, corpora: Corpora, say: Say) -> list[PlannedVariant]:
@@ -37,26 +39,46 @@ def waiting(plan: Sweep, corpora: Corpora, say: Say) -> list[PlannedVariant]:
         variant.experiment.task: _read(corpora, variant.experiment.task) for variant in variants
     }
     check_data(plan, {task: data for task, data in read.items() if isinstance(data, Corpus)})
+    for sentence in together((variant.name, of_records(variant)) for variant in variants):
+        say(sentence)
     coming = set[Path]()
     for variant in variants:
-        runs = variant.judged
-        unfinished = plan.unfinished(runs)
+        unfinished = plan.unfinished(variant.judged)
         if variant.choice and not unfinished:
-            error = read[variant.experiment.task]
-            unknown = "" if isinstance(error, Corpus) else f"; their data are not compared: {error}"
-            say(f"{variant.name}: {len(runs)} of {len(runs)} runs are there already{unknown}")
+            _say_finished(variant, read[variant.experiment.task], say)
             continue
         data = corpora.of(variant.experiment.task)
         check_corpus(variant, data)
         numbers = [run.manifest.seed for run in unfinished]
         check_initial_parameters(variant.experiment, data.vocabularies, numbers, plan.above, coming)
-        coming |= {run.folder for run in runs}
+        coming |= {run.folder for run in variant.judged}
         left.append(variant)
     for sentence in chosen_parts(plan):
         say(sentence)
     if untuned := sum(not variant.choice for variant in left):
         say(_tuning(plan, untuned))
     return left
+
+
+def _say_finished(variant: PlannedVariant, read: Corpus | UserError, say: Say) -> None:
+    """Say how many runs of a variant are there, and that their data are not."""
+    runs = variant.judged
+    there = sum(variant.plan.result(run) is not None for run in runs)
+    unknown = "" if isinstance(read, Corpus) else f"; their data are not compared: {read}"
+    if there:
+        say(f"{variant.name}: {there} of {len(runs)} runs are there already{unknown}")
+    elif not isinstance(read, Corpus):
+        say(f"{variant.name}: the data of its records are not compared: {read}")
+
+
+def compared(plan: Sweep, corpora: Corpora) -> Sweep:
+    """Return a plan with those data of its tasks that are here, to compare records with."""
+    if not plan.records:
+        return plan
+    tasks = dict.fromkeys(experiment.task for experiment in plan.chosen().values())
+    read = {task: _read(corpora, task) for task in tasks}
+    known = {task: data for task, data in read.items() if isinstance(data, Corpus)}
+    return replace(plan, corpora=known)
 
 
 def _tuning(plan: Sweep, untuned: int) -> str:

@@ -18,6 +18,7 @@ from attnjax.runs.run_folder import RunStatus
 from attnjax.sweeps.checks import check_corpus, check_data, check_folders
 from attnjax.sweeps.costs import Costs, costs
 from attnjax.sweeps.plan import PlannedVariant, Sweep
+from attnjax.sweeps.recorded import of_records
 from attnjax.training.log.metrics_log import FILE as METRICS, read
 
 
@@ -29,6 +30,7 @@ class VariantStatus:
         runs: by their seeds.
         points: at the points of the grid; []: the variant is not tuned.
         tied: at values that are tied with the chosen ones.
+        of_records: sentences: which runs are recorded, and why records of others are not taken.
         failure: why the tuning of the variant failed the last time; None: it did not fail.
         steps: the updates of each run.
         costs: of a run; None: the data are not read.
@@ -40,6 +42,7 @@ class VariantStatus:
     runs: Mapping[int, RunStatus]
     points: Sequence[RunStatus]
     tied: Sequence[RunStatus]
+    of_records: Sequence[str]
     failure: str | None
     steps: int
     costs: Costs | None
@@ -50,7 +53,7 @@ class VariantStatus:
     def waiting(self) -> list[RunStatus]:
         """The runs that are not finished, points of the grid included."""
         every = *self.runs.values(), *self.points, *self.tied
-        return [run for run in every if run.state != "done"]
+        return [run for run in every if run.state not in ("done", "recorded")]
 
     @property
     def seconds(self) -> float | None:
@@ -63,11 +66,13 @@ class VariantStatus:
 
 def dry_run(plan: Sweep) -> list[VariantStatus]:
     """Return the variants that a call of `sweep` would run, with the status of each run."""
+    tasks = dict.fromkeys(experiment.task for experiment in plan.chosen().values())
+    read = {task: _corpus(task) for task in tasks}
+    known = {task: data for task, data in read.items() if isinstance(data, Corpus)}
+    plan = replace(plan, corpora=known)
     check_folders(plan)
     coming, variants = set[Path](), plan.planned()
-    tasks = dict.fromkeys(variant.experiment.task for variant in variants)
-    read = {task: _corpus(task) for task in tasks}
-    check_data(plan, {task: data for task, data in read.items() if isinstance(data, Corpus)})
+    check_data(plan, known)
     statuses = []
     for variant in variants:
         statuses.append(_status(variant, read[variant.experiment.task], coming))
@@ -106,6 +111,7 @@ def _status(variant: PlannedVariant, read: Corpus | str, coming: set[Path]) -> V
         runs=of_seeds,
         points=[plan.status(run) for run in variant.tuning],
         tied=[plan.status(run) for runs in variant.tied for run in runs],
+        of_records=[*of_records(variant)],
         failure=failures.own_reason(variant.folder),
         steps=experiment.training.steps,
         costs=None if corpus is None else _costs(experiment, corpus),

@@ -18,11 +18,17 @@ from attnjax.config.override import Override, apply_possible, override
 from attnjax.config.serialize import plain, to_json
 from attnjax.config.vary import field_at, vary
 from attnjax.config.walk import differences
+from attnjax.data.corpus import Corpus, Task
 from attnjax.errors import UserError
-from attnjax.experiment import Experiment
+from attnjax.experiment import Ablation, Experiment
 from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import Grid, Losses, Point, best, extended, points, tied
+from attnjax.nn.paths import flat
+from attnjax.results.read import read_runs, settings_digest
+from attnjax.results.record import Record
+from attnjax.results.stand_in import NONE, StandIns, recorded_by, standing_in
 from attnjax.results.tuning import point_folders, seed_losses, tied_folder
+from attnjax.runs.initial_parameters import source_of
 from attnjax.runs.manifest import Manifest, manifest
 from attnjax.runs.result import RunResult
 from attnjax.runs.run_folder import RunStatus, Verified, finished, status
@@ -81,6 +87,8 @@ class Sweep:
         together: the most seeds that train together; None: see `groups.seeds_together`.
         folder: the folder of the experiment, with all its runs.
         profiled_steps: the number of steps of each training of which a trace is written.
+        records: records of files, those of which that fit stand in for runs.
+        corpora: the data of tasks as they are now, which records are compared with.
         verified: the results of finished runs whose files were hashed, see `run_folder.result`.
     """
 
@@ -92,24 +100,51 @@ class Sweep:
     folder: Path
     overrides: tuple[Override, ...]
     profiled_steps: int = 0
+    records: tuple[Record, ...] = ()
+    corpora: Mapping[Task, Corpus] = field(default_factory=dict, compare=False)
     verified: Verified = field(default_factory=dict, compare=False)
 
     def result(self, run: PlannedRun) -> RunResult | None:
         """Return the result of a run that is finished; None: it is still to be trained.
 
-        Nothing else decides whether a run is left.
+        This and `record` alone decide whether a run is left.
         """
         return finished(run.folder, run.manifest, self.verified)
+
+    def record(self, run: PlannedRun) -> Record | None:
+        """Return the record that stands in for a run; None: it has to be trained.
+
+        A run that another one begins with has to be trained here.
+        """
+        manifest = run.manifest
+        every = flat(manifest.settings) if self.records else {}
+        values = {path: every.get(path) for path in manifest.tuned}
+        tied = run.folder.parent.name != manifest.variant
+        for record in self.stand_ins.of(manifest.variant, manifest.seed, values, tied=tied):
+            settings = settings_digest(manifest.settings, manifest.tuned)
+            if record.settings == settings and run.folder not in _beginnings(self):
+                return record
+        return None
+
+    @cached_property
+    def stand_ins(self) -> StandIns:
+        """The records that stand in for runs."""
+        if not self.records:
+            return NONE
+        runs, seeds = read_runs(self.folder), self.all_seeds
+        return standing_in(self.loaded, self.records, runs, seeds=seeds, corpora=self.corpora)
 
     def status(self, run: PlannedRun) -> RunStatus:
         """Return the status of a run."""
         if self.result(run) is not None:
             return RunStatus("done")
+        if (record := self.record(run)) is not None:
+            return RunStatus("recorded", detail=recorded_by([record]))
         return status(run.folder, run.manifest, self.verified)
 
     def unfinished(self, runs: Iterable[PlannedRun]) -> list[PlannedRun]:
         """Return the runs that are still to be trained."""
-        return [run for run in runs if self.result(run) is None]
+        return [run for run in runs if self.result(run) is None and self.record(run) is None]
 
     def planned(self) -> list[PlannedVariant]:
         """Plan the runs of every variant to run."""
@@ -145,6 +180,8 @@ class Sweep:
             longer = _longer(grid, self._losses(tuning(grid)), experiment)
             tuned = tuning(longer)
             choice = [points(longer)[index] for index in tied(self._losses(tuned))]
+        if not choice and (choice := self._recorded_choice(name, experiment)):
+            longer, tuned = grid, []
         of_claims = any(name in claim.variants for claim in ablation.claims)
         others = choice[1:] if of_claims else []
         return PlannedVariant(
@@ -155,9 +192,19 @@ class Sweep:
             tuning=[run for runs in tuned for run in runs],
             grown=longer != grid,
             choice=choice,
-            seeds=seeds(choice[0] if choice else {}, folder),
+            seeds=seeds(next(iter(choice), {}), folder),
             tied=[seeds(point, tied_folder(folder, point)) for point in others],
         )
+
+    def _recorded_choice(self, name: str, experiment: Experiment) -> list[Point]:
+        """Return the values that the records of a variant were tuned to; []: it is to be tuned."""
+        paths = tuple(self.loaded.ablation.tune)
+        settings, of_file = (
+            settings_digest(to_json(one, self.loaded.own), paths)
+            for one in (experiment, self.loaded.ablation.variants[name])
+        )
+        known = settings == of_file and tuple(self.grid) == paths
+        return [*self.stand_ins.points.get(name, ())] if known else []
 
     def _losses(self, at: Sequence[Sequence[PlannedRun]]) -> Losses:
         """Return the loss of each seed at each point."""
@@ -172,39 +219,10 @@ class Sweep:
                     f"there is no seed {seed}: each variant has the seeds {seeds[0]} to "
                     f"{seeds[-1]}; --seeds gives it more"
                 )
-        # overrides that only a variant's parts have are left out here
-        base, _ = apply_possible(ablation.base, self.overrides)
-        chosen = {}
-        for name, after in self._overridden().items():
-            before = ablation.variants[name]
-            chosen[name] = after
-            undone = set(differences(ablation.base, before)) - set(differences(base, after))
-            if undone:
-                raise UserError(
-                    f"an override conflicts with variant {name}, which is defined by "
-                    f"{min(undone)}; leave {name} out by naming others with --variant"
-                )
+        names = self.variants or ablation.variants
+        chosen = _overridden({name: ablation.variant(name) for name in names}, self.overrides)
+        _check_defined(ablation, chosen, self.overrides)
         return chosen
-
-    def _overridden(self) -> dict[str, Experiment]:
-        """Apply the overrides; whether they undo what defines a variant is checked by `chosen`."""
-        ablation = self.loaded.ablation
-        variants = {name: ablation.variant(name) for name in self.variants or ablation.variants}
-        made, refused = dict[str, Experiment](), dict[str, UserError]()
-        for name, before in variants.items():
-            try:
-                made[name] = override(before, self.overrides)
-            except UserError as error:
-                refused[name] = error
-        if not refused:
-            return made
-        first = next(iter(refused.values()))
-        alike = [name for name, error in refused.items() if str(error) == str(first)]
-        if len(alike) == len(variants):
-            raise first
-        raise UserError(
-            f"{first}, in {', '.join(alike)}; leave these out by naming others with --variant"
-        )
 
     @cached_property
     def all_seeds(self) -> range:
@@ -232,6 +250,27 @@ class Sweep:
         }
 
 
+def _overridden(
+    variants: Mapping[str, Experiment], overrides: Sequence[Override]
+) -> dict[str, Experiment]:
+    """Apply overrides to variants; whether they undo what defines one is checked by the plan."""
+    made, refused = dict[str, Experiment](), dict[str, UserError]()
+    for name, before in variants.items():
+        try:
+            made[name] = override(before, overrides)
+        except UserError as error:
+            refused[name] = error
+    if not refused:
+        return made
+    first = next(iter(refused.values()))
+    alike = [name for name, error in refused.items() if str(error) == str(first)]
+    if len(alike) == len(variants):
+        raise first
+    raise UserError(
+        f"{first}, in {', '.join(alike)}; leave these out by naming others with --variant"
+    )
+
+
 def chosen_parts(plan: Sweep) -> list[str]:
     """Return a sentence for each part that the command line chooses, with its fields."""
     variants: dict[str, list[str]] = {}
@@ -245,6 +284,32 @@ def chosen_parts(plan: Sweep) -> list[str]:
         choice if names == all_of_them else f"{choice}, in {', '.join(names)}"
         for choice, names in variants.items()
     ]
+
+
+def _check_defined(
+    ablation: Ablation, chosen: Mapping[str, Experiment], overrides: Sequence[Override]
+) -> None:
+    """Refuse overrides that undo what defines a variant."""
+    # overrides that only a variant's parts have are left out here
+    base, _ = apply_possible(ablation.base, overrides)
+    for name, after in chosen.items():
+        before = ablation.variants[name]
+        undone = set(differences(ablation.base, before)) - set(differences(base, after))
+        if undone:
+            raise UserError(
+                f"an override conflicts with variant {name}, which is defined by "
+                f"{min(undone)}; leave {name} out by naming others with --variant"
+            )
+
+
+def _beginnings(plan: Sweep) -> set[Path]:
+    """Return the folders of the runs that runs of a sweep begin with."""
+    return {
+        source_of(experiment, seed, plan.above)
+        for experiment in plan.chosen().values()
+        if experiment.initial_parameters_from is not None
+        for seed in plan.all_seeds
+    }
 
 
 def _longer(grid: Grid, losses: Losses, experiment: Experiment) -> Grid:

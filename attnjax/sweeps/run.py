@@ -13,8 +13,9 @@ from attnjax.errors import UserError
 from attnjax.experiment import Ablation, Setting, load
 from attnjax.files import write_atomically
 from attnjax.results.folder import summarize
+from attnjax.results.read import read_records
 from attnjax.results.summary import Summary
-from attnjax.runs.catalog import find
+from attnjax.runs.catalog import find, records_folder
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.sweep import sweep
 
@@ -26,13 +27,15 @@ def run(
     setting: str | None = None,
     variants: Sequence[str] = (),
     seeds: int | None = None,
+    records: str | Path | bool = False,
     runs: str | Path = "runs",
 ) -> Summary:
     """Run an experiment, and resume interrupted runs, as `attnjax run` does.
 
     `experiment` is the name of a shipped one, a file, or an ablation, which is first written as the
     file `name` into the folder of its runs. Overrides are those of the command line:
-    "--training.steps 100", "search:greedy".
+    "--training.steps 100", "search:greedy". `records` is a folder of records, those of which that
+    fit stand in for runs; True: ./records, or else those that come with attnjax.
 
     Raises:
         UserError: the experiment cannot be run, a run failed, or an ablation has parts that are
@@ -46,17 +49,20 @@ def run(
     if others:
         raise UserError(f"an override is --path value, or path:part; got {others[0]!r}")
     folder = Path(runs) / loaded.folder
+    where = records_folder("" if records is True else str(records)) if records else None
     plan = Sweep(
         loaded=loaded,
         variants=tuple(variants),
         seeds=seeds,
         folder=folder,
         overrides=tuple(changes),
+        records=() if where is None else tuple(read_records(where)),
     )
     if failed := sweep(plan, PlainConsole(stderr=True, force_terminal=False, force_jupyter=False)):
         raise UserError("; ".join(f"{run} failed: {why}" for run, why in failed.items()))
     again = ["attnjax", "run", str(experiment), *(["--setting", setting] if setting else [])]
-    return summarize(folder, loaded, [*again, *words])
+    again += [] if where is None else ["--records", str(where)]
+    return summarize(folder, loaded, [*again, *words], records=plan.records)
 
 
 def _written(ablation: Ablation, path: Path) -> Path:

@@ -24,7 +24,7 @@ from attnjax.runs.failures import SweepFailures
 from attnjax.runs.initial_parameters import source_of
 from attnjax.runs.lease import Leases, Taken, leased
 from attnjax.runs.run_folder import check
-from attnjax.sweeps.checks import check_recipes, waiting
+from attnjax.sweeps.checks import check_recipes, compared, waiting
 from attnjax.sweeps.finish import finish
 from attnjax.sweeps.groups import (
     Group,
@@ -57,7 +57,10 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
         Interrupted: a signal came; calling again resumes.
         Exception: the only group to be run failed.
     """
-    work, report = Work(plan, console), LiveReport(folder=plan.folder, loaded=plan.loaded)
+    work, report = (
+        Work(plan, console),
+        LiveReport(folder=plan.folder, loaded=plan.loaded, records=plan.records),
+    )
     for group in work.runs():
         with work.locked(group) as leases:
             if leases is not None:
@@ -72,8 +75,9 @@ class Work:
 
     def __init__(self, plan: Sweep, console: Console) -> None:
         """Check everything, before the first run is trained."""
-        self._plan, self._say = plan, partial(print_line, console)
+        self._say = partial(print_line, console)
         self._corpora = Corpora(self._say)
+        self._plan = plan = compared(plan, self._corpora)
         failed = SweepFailures(plan.folder, console)
         self._waiting = waiting(plan, self._corpora, self._say)
         self.outcomes = Outcomes(failed, self._say, only=len(self._waiting) == 1)

@@ -9,8 +9,8 @@ import pytest
 from attnjax.cli.main import main
 from attnjax.experiment import Claim, Value
 from attnjax.experiment.load import ExperimentFile, load
-from attnjax.reporting.against_records import against_records
-from attnjax.results.read import read_records, read_runs, recordings
+from attnjax.reporting.against_records import against_records, in_short
+from attnjax.results.read import read_records, read_runs, recordings, write
 from attnjax.results.record import Record
 from attnjax.runs.versions import Machine, machine
 
@@ -118,3 +118,32 @@ def test_records_are_read_as_runs_are(tiny_runs, loaded, tmp_path):
     assert main(["record", str(tiny_runs / "tiny"), "--to", str(tmp_path)]) == 0
     keys = [(run.key, run.seed) for run in read_runs(tiny_runs / "tiny")]
     assert sorted(keys) == sorted((record.key, record.seed) for record in read_records(tmp_path))
+
+
+def test_a_run_ends_with_what_is_as_recorded(loaded, runs, records, tmp_path):
+    """Files of other keys are not read, so that their damage does not matter."""
+    for record in records:
+        write(record, tmp_path)
+    other = tmp_path / "tiny" / "scaled" / "00000000-seed-0-h100-1.json"
+    other.write_text("{")
+    numbers = sum(len(run.metrics) for run in runs)
+    assert [*in_short(loaded, runs, tmp_path)] == [
+        f"beside the records in {tmp_path}: {numbers} of {numbers} numbers are equal to the bit",
+        "1 of 1 verdicts are as recorded",
+    ]
+    assert [*in_short(loaded, runs, tmp_path / "none")] == []
+    write(moved(records[0], 0.25, machine().kind), tmp_path / "moved")
+    numbers = len(records[0].metrics)
+    (line,) = in_short(loaded, [runs[0]], tmp_path / "moved")
+    assert f": {numbers - 1} of {numbers} numbers are equal to the bit; the largest" in line
+
+
+def test_records_that_cannot_be_read_end_no_run(tmp_path, tiny_runs, runs, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for run in runs:
+        folder = tmp_path / "records" / "tiny" / run.variant
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{run.key}-seed-{run.seed}-h100-1.json").write_text("{")
+    shutil.copytree(tiny_runs, tmp_path / "runs")
+    assert main(["run", str(TINY)]) == 0
+    assert "equal to the bit" not in capsys.readouterr().out

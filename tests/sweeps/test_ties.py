@@ -60,7 +60,7 @@ def test_seeds_are_trained_at_tied_values_which_summary_and_records_judge(
     path, tmp_path, capsys, monkeypatch
 ):
     runs, folder = tmp_path / "runs", tmp_path / "runs" / "tied"
-    assert main(["run", str(path), "--runs", str(runs)]) == 0
+    assert main(["run", str(path), "--runs", str(runs), "--verbose"]) == 0
     scaled = folder / "scaled" / "tied" / "optimizer.schedule.decay=30"
     assert {run.name for run in scaled.iterdir()} == {"seed-0", "seed-1", "seed-2"}
     assert not (folder / "longer" / "tied").exists(), "no claim is about it"

@@ -6,11 +6,25 @@ from typing import TYPE_CHECKING, Annotated
 
 from attnjax.cli.command import ExperimentFolder, Trust, count, option
 from attnjax.cli.output import keep_compiled, out, say
+from attnjax.runs.catalog import records_folder
 
 if TYPE_CHECKING:
     from attnjax.experiment.load import ExperimentFile
+    from attnjax.results.record import Record
 
 Verbose = Annotated[bool, option("print the value of each seed and the source of each claim, too")]
+
+Records = Annotated[
+    Path | None,
+    option(
+        "let records of equal settings, seeds and data stand in for runs; default FOLDER: records, "
+        "or those of attnjax",
+        "FOLDER",
+        type=records_folder,
+        nargs="?",
+        const="",
+    ),
+]
 
 
 def report(
@@ -23,6 +37,7 @@ def report(
             most=1_000,
         ),
     ] = None,
+    records: Records = None,
     verbose: Verbose = False,
     trust: Trust = False,
 ) -> None:
@@ -30,6 +45,7 @@ def report(
     from attnjax.results.folder import experiments, reload
     from attnjax.runs.result import finished_runs
 
+    recorded = read_given(records)
     for folder in experiments(runs):
         loaded = reload(folder, trust=trust)
         if sentences is not None:
@@ -38,7 +54,14 @@ def report(
 
             for run in finished_runs(folder):
                 keep_attention(run, sentences, trust=trust)
-        summarized(folder, loaded, None, sentences, verbose=verbose)
+        summarized(folder, loaded, None, sentences, verbose=verbose, records=recorded)
+
+
+def read_given(records: Path | None) -> "tuple[Record, ...]":
+    """Return the records that `--records` gives; (): it was not given."""
+    from attnjax.results.read import read_records
+
+    return () if records is None else tuple(read_records(records))
 
 
 def summarized(
@@ -48,6 +71,7 @@ def summarized(
     sentences: int | None = None,
     *,
     verbose: bool = False,
+    records: "Sequence[Record]" = (),
 ) -> None:
     """Write summary.json into an experiment's folder, print the table, and write report.html."""
     from attnjax.reporting.page import write
@@ -58,7 +82,7 @@ def summarized(
     results = page = None
     # again if another process has finished a run meanwhile, and has written its summary before
     while results != (present := finished_runs(folder)):
-        summary = summarize(folder, loaded, command)
+        summary = summarize(folder, loaded, command, records=records)
         if results is None:  # whatever may happen to the page
             out().print(table(summary, verbose=verbose))
         page, results = write(folder, summary, sentences), present

@@ -1,6 +1,7 @@
 """`attnjax run`."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,11 +11,12 @@ from rich.text import Text
 
 from attnjax.cli.chosen import ChosenExperiment, Seeds, Variants
 from attnjax.cli.command import RunsFolder, count, option
-from attnjax.cli.commands.report import Verbose, summarized
+from attnjax.cli.commands.report import Records, Verbose, read_given, summarized
 from attnjax.cli.output import keep_compiled, out, say
 from attnjax.cli.requeue import requeued
 from attnjax.console import PlainConsole, plain_table
 from attnjax.errors import UserError
+from attnjax.runs.catalog import records_folder
 
 if TYPE_CHECKING:
     from attnjax.runs.run_folder import RunStatus
@@ -51,6 +53,7 @@ def run(
             bare=5,
         ),
     ] = 0,
+    records: Records = None,
     verbose: Verbose = False,
     runs: RunsFolder = Path("runs"),
 ) -> None:
@@ -81,6 +84,7 @@ def run(
         profiled_steps=profile,
         folder=folder,
         overrides=chosen.overrides,
+        records=read_given(records),
     )
     if dry_run:
         for sentence in chosen_parts(plan):
@@ -94,14 +98,29 @@ def run(
             return
         failed = _trained(plan, looks)
         no_more_trainings()
-    if finished_runs(folder):
+    if finished_runs(folder) or plan.stand_ins.records:
         command = ["attnjax", "run", chosen.experiment, *chosen.changed]
-        summarized(folder, loaded, command, verbose=verbose)
+        command += ["--records", str(records)] if records else []
+        summarized(folder, loaded, command, verbose=verbose, records=plan.records)
+        _compare(plan)
     if failed:
         raise UserError(
             f"failed: {', '.join(failed)}; {failures.FILE} in their folders says why, and the same "
             "command tries them again"
         )
+
+
+def _compare(plan: "Sweep") -> None:
+    """Say what the runs have of the records of the same settings, data and seed at hand.
+
+    A record that is damaged, or of another version, must not end a run.
+    """
+    from attnjax.reporting.against_records import in_short
+    from attnjax.results.read import read_runs
+
+    with suppress(Exception):
+        for sentence in in_short(plan.loaded, read_runs(plan.folder), records_folder()):
+            say(sentence)
 
 
 def _trained(plan: "Sweep", looks: Sequence[int | None]) -> dict[str, str]:
@@ -114,7 +133,8 @@ def _trained(plan: "Sweep", looks: Sequence[int | None]) -> dict[str, str]:
         failed = sweep(replace(plan, seeds=seeds), PlainConsole(stderr=True))
         if failed or len(looks) == 1:
             break
-        if all(row.verdict != "undecided" for row in summarize(plan.folder, plan.loaded).claims):
+        summary = summarize(plan.folder, plan.loaded, records=plan.records)
+        if all(row.verdict != "undecided" for row in summary.claims):
             break
     return failed
 
@@ -122,6 +142,7 @@ def _trained(plan: "Sweep", looks: Sequence[int | None]) -> dict[str, str]:
 def planned(variants: Sequence["VariantStatus"]) -> Iterator[RenderableType]:
     """Yield the table of the variants, and a line with the number of runs and the time of all."""
     from attnjax.reporting.number import MISSING
+    from attnjax.sweeps.recorded import together
 
     figures = ("steps", "parameters", "FLOPs a step", "tokens a step", "time left")
     drawn = plain_table(["variant", "runs"], figures)
@@ -133,18 +154,27 @@ def planned(variants: Sequence["VariantStatus"]) -> Iterator[RenderableType]:
         time = MISSING if plan.seconds is None else _time(plan.seconds)
         drawn.add_row(Text(plan.name), Text(_runs(plan)), f"{plan.steps:,}", *costs, time)
     yield drawn
+    yield from map(Text, together((plan.name, plan.of_records) for plan in variants))
     yield from map(Text, _unread(variants))
+    yield Text(_total(variants))
+
+
+def _total(variants: Sequence["VariantStatus"]) -> str:
+    """Return a line with the number of runs that are to be trained, and with the time of all."""
     left = sum(len(plan.waiting) for plan in variants)
-    total = sum(len(plan.runs) + len(plan.points) + len(plan.tied) for plan in variants)
+    every = [run for plan in variants for run in (*plan.runs.values(), *plan.points, *plan.tied)]
+    recorded = sum(run.state == "recorded" for run in every)
     seconds = sum(plan.seconds or 0 for plan in variants)
     unknown = [plan.name for plan in variants if plan.seconds is None]
-    line = f"{left} of {total} runs are to be trained"
+    line = f"{left} of {len(every)} runs are to be trained"
     if seconds:
         line += f", in about {_time(seconds)} without decoding"
+    if recorded:
+        line += f"; {recorded} are recorded"
     if unknown:
         which = "" if len(unknown) == len(variants) else f" of {', '.join(unknown)}"
         line += f"; the time{which} is unknown, because no such run was trained here"
-    yield Text(line)
+    return line
 
 
 def _unread(variants: Sequence["VariantStatus"]) -> Iterator[str]:
@@ -164,10 +194,12 @@ def _runs(plan: "VariantStatus") -> str:
     words = list[str]()
     if untuned := sum(point.state != "done" for point in plan.points):
         words.append(f"to tune: {untuned} of {len(plan.points)} runs")
-    if left := sum(run.state != "done" for run in plan.tied):
+    if left := sum(run.state not in ("done", "recorded") for run in plan.tied):
         words.append(f"at tied values: {left} of {len(plan.tied)} runs")
     if done := of("done"):
         words.append(f"done: {', '.join(map(str, done))}")
+    if recorded := of("recorded"):
+        words.append(f"recorded: {', '.join(map(str, recorded))}")
     words += [f"running: {seed}, by {run.detail}" for seed, run in of("running").items()]
     words += [f"interrupted at step {run.step}: {seed}" for seed, run in of("begun").items()]
     words += [f"failed: {seed}, because: {run.detail}" for seed, run in of("failed").items()]
