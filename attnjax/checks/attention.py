@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from attnjax.attention.align import Align, AlignContext
 from attnjax.attention.attention import AttentionBase
@@ -100,36 +101,63 @@ class _Initialized:
         self.attention, self.widths = attention, widths
         self.inputs = self.drawn(B, S)
         init: Any = jax.jit(partial(attention.init, deterministic=True))
-        self.variables = init(_key(), *self.inputs)
+        self.variables = jax.device_get(init(_key(), *self.inputs))
         self.call: Any = jax.jit(partial(attention.apply, deterministic=True))
         self.context: Any = partial(self.call, self.variables)
 
-    def drawn(self, examples: int, length: int) -> tuple[jax.Array, ...]:
+    def drawn(self, examples: int, length: int) -> tuple[np.ndarray, ...]:
         """Return random queries, keys and values."""
-        keys = jax.random.split(_key(), 3)
-        return tuple(
-            jax.random.normal(key, (examples, length, width))
-            for key, width in zip(keys, self.widths, strict=True)
-        )
+        shapes = tuple((examples, length, width) for width in self.widths)
+        return jax.device_get(_drawn(shapes))
 
-    def slopes(self, inputs: Any, mask: Mask, rows: Any = slice(None), **options: Any) -> Any:
+    def slopes(
+        self, inputs: Any, mask: Mask, positions: Positions | None = None, rows: Any = slice(None)
+    ) -> Any:
         """Return the gradients of the sum of contexts over some query rows, and all contexts."""
 
-        def total(inputs: Any) -> tuple[jax.Array, jax.Array]:
-            context = self.context(*inputs, mask, **options)
-            return context[:, rows].sum(), context
+        @jax.jit
+        def slopes(variables: Any, inputs: Any, mask: Mask, options: Any) -> Any:
+            def total(inputs: Any) -> tuple[jax.Array, jax.Array]:
+                context = self.call(variables, *inputs, mask, **options)
+                return context[:, rows].sum(), context
 
-        return jax.grad(total, has_aux=True)(inputs)
+            return jax.grad(total, has_aux=True)(inputs)
+
+        options = {} if positions is None else {"positions": positions}
+        return jax.device_get(slopes(self.variables, inputs, mask, options))
 
 
 def _key() -> jax.Array:
     return jax.random.key(0)
 
 
+@partial(jax.jit, static_argnums=0)
+def _drawn(shapes: tuple[tuple[int, ...], ...]) -> tuple[jax.Array, ...]:
+    """Return random numbers in each of the shapes."""
+    keys = jax.random.split(_key(), len(shapes))
+    return tuple(jax.random.normal(key, shape) for key, shape in zip(keys, shapes, strict=True))
+
+
+@partial(jax.jit, static_argnums=0)
+def _normal(shape: tuple[int, ...]) -> jax.Array:
+    """Return random numbers of the key itself."""
+    return jax.random.normal(_key(), shape)
+
+
+def _position() -> Any:
+    """Return the positions of words [B, S]."""
+    return np.broadcast_to(np.arange(S), (B, S))
+
+
+def _present() -> Any:
+    """Return booleans [B, S] that hide the last keys."""
+    return _position() < HIDDEN_FROM
+
+
 def _masked_rows(of: _Initialized) -> Problems:
-    mask = Padding(jnp.broadcast_to(jnp.arange(S) < HIDDEN_FROM, (B, S))) & Causal()
+    mask = Padding(_present()) & Causal()
     # no key stands before position -1
-    before_all = Positions(query=jnp.broadcast_to(jnp.arange(S).at[EMPTY_ROW].set(-1), (B, S)))
+    before_all = Positions(query=np.where(_position() == EMPTY_ROW, -1, _position()))
     (query, key, value), context = of.slopes(of.inputs, mask, positions=before_all)
     yield not_zero("the context of a query that may attend to nothing", context[:, EMPTY_ROW])
     yield not_zero("the gradient of a query that may attend to nothing", query[:, EMPTY_ROW])
@@ -145,8 +173,7 @@ def _causal(of: _Initialized) -> Problems:
 
 def _subset(of: _Initialized) -> Problems:
     query, key, value = of.inputs
-    present = jnp.broadcast_to(jnp.arange(S) < HIDDEN_FROM, (B, S))
-    masked = of.context(*of.inputs, Padding(present))
+    masked = of.context(*of.inputs, Padding(_present()))
     left = of.context(query, key[:, :HIDDEN_FROM], value[:, :HIDDEN_FROM])
     yield not_equal("the context", masked, left)
 
@@ -156,56 +183,58 @@ def _one_at_a_time(of: _Initialized) -> Problems:
     together = of.context(*of.inputs, Causal())
     single = []
     for position in range(S):
-        at = Positions(query=jnp.full((B, 1), position))
+        at = Positions(query=np.full((B, 1), position))
         row = query[:, position : position + 1]
         single.append(of.context(row, *memory, Causal(), positions=at))
-    yield not_equal("the context", together, jnp.concatenate(single, axis=1))
+    yield not_equal("the context", together, np.concatenate(single, axis=1))
     yield from _stepped(of, together)
 
 
-def _stepped(of: _Initialized, together: jax.Array) -> Problems:
-    query, key, value = (jnp.split(x, S, axis=1) for x in of.inputs)
+def _stepped(of: _Initialized, together: Any) -> Problems:
+    query, key, value = (np.split(x, S, axis=1) for x in of.inputs)
 
-    @jax.jit
-    def start(key: Any, value: Any) -> Any:
-        call: Any = partial(of.attention.apply, of.variables)
+    def start(variables: Any, key: Any, value: Any) -> Any:
+        call: Any = partial(of.attention.apply, variables)
         return call(call(key, value, method="prepare"), method="start")
 
     @jax.jit
-    def step(state: Any, query: Any, key: Any, value: Any) -> Any:
-        call: Any = partial(of.attention.apply, of.variables)
-        memory = call(key, value, method="prepare")
-        if state is None:
-            state = call(memory, method="start")
-        return None if state is None else call(query, memory, state, method="step")
+    def step(variables: Any, state: Any, query: Any, key: Any, value: Any) -> Any:
+        call: Any = partial(of.attention.apply, variables)
+        return call(query, call(key, value, method="prepare"), state, method="step")
 
-    of_one, of_all = start(key[0], value[0]), start(*of.inputs[1:])
-    if of_all is not None:
-        same = jax.tree.map(lambda x, y: x.shape == y.shape and (x == y).all(), of_one, of_all)
-        if not all(jax.tree.leaves(same)):
-            yield "the state before the first word depends on the keys that start is given"
-    state, context = None, []
+    if jax.eval_shape(start, of.variables, key[0], value[0]) is None:
+        return
+    of_one, of_all = (
+        jax.device_get(jax.jit(start)(of.variables, *memory))
+        for memory in ((key[0], value[0]), of.inputs[1:])
+    )
+    same = jax.tree.map(lambda x, y: x.shape == y.shape and (x == y).all(), of_one, of_all)
+    if not all(jax.tree.leaves(same)):
+        yield "the state before the first word depends on the keys that start is given"
+    state, context = of_one, []
     for word in zip(query, key, value, strict=True):
-        after = step(state, *word)
-        if after is None:
-            return
-        context.append(after[0])
-        state = after[1]
-    yield not_equal("the context by step", together, jnp.concatenate(context, axis=1))
+        after, state = step(of.variables, state, *word)
+        context.append(after)
+    yield not_equal("the context by step", together, np.concatenate(context, axis=1))
 
 
 def _unwritten(of: _Initialized) -> Problems:
-    query, *words = of.drawn(B, 1)
+    inputs = of.drawn(B, 1)
     for part in _parts(of.attention, RecurrentAttention):
-        variables = part.init(_key(), query, *words, deterministic=True)
-        call: Any = partial(part.apply, variables)
-        memory = call(*words, method="prepare")
-        nothing = {
-            name: jnp.zeros_like(getattr(memory, name)) for name in ("strength", "log_decay")
-        }
-        before = jnp.ones_like(call(memory, method="start"))
-        _, after = call(query, memory._replace(**nothing), before, method="step")
+        before, after = jax.jit(partial(_write_nothing, part))(inputs)
         yield not_equal(f"the state of {type(part).__name__}", before, after)
+
+
+def _write_nothing(part: RecurrentAttention, inputs: Any) -> tuple[jax.Array, jax.Array]:
+    """Return a state, and that after a word of strength 0 without a decay."""
+    query, *words = inputs
+    variables = part.init(_key(), query, *words, deterministic=True)
+    call: Any = partial(part.apply, variables)
+    memory = call(*words, method="prepare")
+    nothing = {name: jnp.zeros_like(getattr(memory, name)) for name in ("strength", "log_decay")}
+    before = jnp.ones_like(call(memory, method="start"))
+    _, after = call(query, memory._replace(**nothing), before, method="step")
+    return before, after
 
 
 def _requested(of: _Initialized) -> Problems:
@@ -220,7 +249,8 @@ def _half_precision(of: _Initialized) -> Problems:
     for dtype in (jnp.bfloat16, jnp.float16):
         narrow, (query, key, value) = cast((of.variables, of.inputs), dtype)
         # the product of a query and a key passes the range of float16, 65,504
-        context = of.call(narrow, query * 300, key * 300, value, Causal())
+        scale = np.asarray(300, dtype)
+        context = of.call(narrow, query * scale, key * scale, value, Causal())
         yield not_finite(f"the context in {jnp.dtype(dtype).name}", context)
 
 
@@ -230,7 +260,7 @@ def _many_keys(of: _Initialized) -> Problems:
     Values are equal, so that it does not matter which of nearly equal keys is preferred.
     """
     query, key, value = of.drawn(1, LONG)
-    given = query[:, :S] / 3, key / 3, jnp.ones_like(value)
+    given = query[:, :S] / 3, key / 3, np.ones_like(value)
     narrow = cast((of.variables, *given), jnp.bfloat16)
     contexts = [of.call(*cast(narrow, dtype)) for dtype in (jnp.bfloat16, jnp.float32)]
     yield not_alike("the context in bfloat16", *contexts)
@@ -241,22 +271,27 @@ def _many_keys(of: _Initialized) -> Problems:
 
 
 def _of_many(part: Align | Pool, inputs: Any, dtype: Any) -> jax.Array:
-    """Return the sums of an align's weights, or a pool's context, of rounded numbers in a dtype."""
+    """Return the sums of an align's weights, or a pool's context, of rounded numbers in a dtype.
+
+    Each operation rounds its result to the dtype, also where XLA fuses several.
+    """
     query, _, value = inputs
-
-    def given(numbers: jax.Array) -> jax.Array:
-        return numbers.astype(jnp.bfloat16).astype(dtype)
-
-    at = Positions(jnp.full((1, S), MANY), jnp.arange(MANY)[None])
+    at = Positions(np.full((1, S), MANY), np.arange(MANY)[None])
     if isinstance(part, Align):
         # a kernel is not negative
-        logits = given(10 * jnp.abs(jax.random.normal(_key(), (1, S, MANY))))
-        weights, _ = part.init_with_output(_key(), logits, None, AlignContext(query, at))
-        return weights.astype(jnp.float32).sum(-1)
-    weights = given(jnp.full((1, S, MANY), 1 / MANY))
-    value = given(jnp.ones((1, MANY, value.shape[-1])))
-    context, _ = part.init_with_output(_key(), weights, value, at)
-    return context.astype(jnp.float32)
+        numbers = 10 * np.abs(np.asarray(_normal((1, S, MANY)))), query
+    else:
+        numbers = np.full((1, S, MANY), 1 / MANY), np.ones((1, MANY, value.shape[-1]))
+
+    def result(first: Any, second: Any, at: Positions) -> jax.Array:
+        if isinstance(part, Align):
+            weights, _ = part.init_with_output(_key(), first, None, AlignContext(second, at))
+            return weights.astype(jnp.float32).sum(-1)
+        context, _ = part.init_with_output(_key(), first, second, at)
+        return context.astype(jnp.float32)
+
+    rounding: Any = jax.jit(result, compiler_options={"xla_allow_excess_precision": False})
+    return rounding(*cast(cast(numbers, jnp.bfloat16), dtype), at)
 
 
 def _fitting_badly(of: _Initialized) -> Problems:
@@ -266,13 +301,14 @@ def _fitting_badly(of: _Initialized) -> Problems:
     yield not_finite("the gradient of a query that fits every key badly", slopes)
     if any(part.may_be_zero for part in _parts(of.attention, Expectations)):
         return
-    lost = of.context(query, key, value, Causal()).any(-1) & ~context.any(-1)
+    near = np.asarray(of.context(query, key, value, Causal()))
+    lost = near.any(-1) & ~context.any(-1)
     if lost.any():
         yield f"{int(lost.sum())} of {LONG} queries that fit every key badly have the context 0"
 
 
 def _moved(of: _Initialized) -> Problems:
-    at = jnp.broadcast_to(jnp.arange(S), (B, S))
+    at = _position()
     contexts = [
         of.context(*of.inputs, Causal(), positions=Positions(at + by, at + by)) for by in (0, MOVED)
     ]
@@ -281,7 +317,7 @@ def _moved(of: _Initialized) -> Problems:
 
 def _packed(of: _Initialized) -> Problems:
     """Compare two sentences in a row, the second from word HIDDEN_FROM on, with each alone."""
-    position = jnp.broadcast_to(jnp.arange(S), (B, S))
+    position = _position()
     segment = (position >= HIDDEN_FROM).astype(int)
     at = position - HIDDEN_FROM * segment
     mask = Segments(segment, segment) & Causal()
@@ -292,13 +328,14 @@ def _packed(of: _Initialized) -> Problems:
 
 
 def _pytrees(of: _Initialized) -> Problems:
-    at = Positions(jnp.arange(S)[None], jnp.arange(S)[None])
+    at = Positions(np.arange(S)[None], np.arange(S)[None])
     for mask in _parts(of.attention, Mask):
         if jax.tree_util.all_leaves([mask]):
             how = "decorate it with jax.tree_util.register_dataclass"
             yield f"the mask {type(mask).__name__} is no pytree: {how}"
-        allowed = jax.jit(lambda mask: mask.dense(at))(mask)
-        yield not_equal("what a mask that is an argument allows", allowed, mask.dense(at))
+        given = jax.jit(lambda mask, at: mask.dense(at))(mask, at)
+        closed_over = jax.jit(mask.dense)(at)
+        yield not_equal("what a mask that is an argument allows", given, closed_over)
 
 
 def _parts(attention: AttentionBase, kind: Any) -> list[Any]:

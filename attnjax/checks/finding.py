@@ -1,4 +1,7 @@
-"""Findings: whether a part has a property."""
+"""Findings: whether a part has a property.
+
+Results are compared by NumPy: in JAX every operation would be a program of its own, in every shape.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -6,6 +9,8 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike
 
 from attnjax.errors import UserError, first_line
 
@@ -51,43 +56,49 @@ def error_finding(name: str, error: Exception) -> Finding:
     return Finding(name, ": ".join(filter(None, (kind, first_line(error)))), error)
 
 
-def not_zero(what: str, array: jax.Array) -> str | None:
+def not_zero(what: str, array: ArrayLike) -> str | None:
     """Return a sentence if an array is not all zeros, else None."""
-    if not jnp.isfinite(array).all():
+    wide = np.asarray(array)
+    if not np.isfinite(wide).all():
         return f"{what} is not finite"
-    largest = float(jnp.abs(array).max(initial=0.0))
+    largest = float(np.abs(wide).astype(np.float32).max(initial=0.0))
     return f"{what} is not 0 but up to {largest:.2g}" if largest else None
 
 
-def not_equal(what: str, first: jax.Array, second: jax.Array) -> str | None:
+@np.errstate(over="ignore", invalid="ignore")
+def not_equal(what: str, first: ArrayLike, second: ArrayLike) -> str | None:
     """Return a sentence if two arrays differ by more than rounding, else None."""
-    wide = [jnp.asarray(array, jnp.float32) for array in (first, second)]
-    if jnp.allclose(*wide, rtol=1e-4, atol=1e-4):
+    wide = [np.asarray(array).astype(np.float32) for array in (first, second)]
+    if np.allclose(*wide, rtol=1e-4, atol=1e-4):
         return None
-    return f"{what} differs by up to {float(jnp.abs(wide[0] - wide[1]).max()):.2g}"
+    return f"{what} differs by up to {float(np.abs(wide[0] - wide[1]).max()):.2g}"
 
 
-def not_alike(what: str, narrow: jax.Array, wide: jax.Array) -> str | None:
+@np.errstate(over="ignore", invalid="ignore")
+def not_alike(what: str, narrow: ArrayLike, wide: ArrayLike) -> str | None:
     """Return a sentence if numbers differ by a tenth from those of a wider dtype, else None.
 
     The tenth is of the largest number; rounding alone costs a hundredth of it.
     """
-    difference = float(jnp.abs(narrow.astype(wide.dtype) - wide).max())
-    if difference <= 0.1 * float(jnp.abs(wide).max()):
+    wide = np.asarray(wide)
+    difference = float(np.abs(np.asarray(narrow).astype(wide.dtype) - wide).max())
+    if difference <= 0.1 * float(np.abs(wide).max()):
         return None
     return f"{what} differs from that in {wide.dtype} by up to {difference:.2g}"
 
 
 def not_finite(what: str, tree: Any) -> str | None:
     """Return a sentence if an array has an infinity or NaN, else None."""
-    finite = all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(tree))
+    finite = all(np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(tree))
     return None if finite else f"{what} is not finite"
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def cast(tree: Any, dtype: Any) -> Any:
-    """Convert the floats of a tree, but not its integers, to a dtype."""
+    """Return NumPy's arrays of a tree, its floats, but not its integers, in a dtype."""
 
-    def convert(leaf: jax.Array) -> jax.Array:
-        return leaf.astype(dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+    def convert(leaf: ArrayLike) -> np.ndarray:
+        array = np.asarray(leaf)
+        return array.astype(dtype) if jnp.issubdtype(array.dtype, jnp.floating) else array
 
     return jax.tree.map(convert, tree)

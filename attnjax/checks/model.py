@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from attnjax.checks.finding import Finding, Problems, cast, findings, not_equal, not_finite
 from attnjax.data.special_tokens import START
@@ -35,11 +36,12 @@ class _Called:
 
     def __init__(self, model: SequenceModel, source: jax.Array, target: jax.Array) -> None:
         self.model, self.source = model, source
-        self.words = jnp.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=START)
+        self.words = np.pad(np.asarray(target)[:, :-1], ((0, 0), (1, 0)), constant_values=START)
         init: Any = jax.jit(partial(model.init, deterministic=True))
-        self.variables = {"params": init(jax.random.key(0), source, self.words)["params"]}
+        variables = jax.device_get(init(jax.random.key(0), source, self.words))
+        self.variables = {"params": variables["params"]}
         self.call: Any = jax.jit(partial(model.apply, deterministic=True))
-        self.logits = self.call(self.variables, source, self.words)
+        self.logits = np.asarray(self.call(self.variables, source, self.words))
 
 
 def _steps(called: _Called) -> Problems:
@@ -56,18 +58,19 @@ def _steps(called: _Called) -> Problems:
     constants, cache, state = begin(called.variables, called.source)
     stepped = []
     for position in range(length):
-        given = called.words[:, position : position + 1], jnp.int32(position)
+        given = called.words[:, position : position + 1], np.int32(position)
         logits, cache, state = step(called.variables, constants, cache, state, *given)
         stepped.append(logits)
-    yield not_equal("a logit", jnp.concatenate(stepped, axis=1), called.logits)
+    yield not_equal("a logit", np.concatenate(stepped, axis=1), called.logits)
 
 
 def _causal(called: _Called) -> Problems:
     """Compare the logits before the last word with those for another last word."""
     words, last = called.words, called.words.shape[1] - 1
     # another word, neither padding nor the one that is there
-    other = words.at[:, last].set(jnp.where(words[:, last] == START, 4, START))
-    changed = called.call(called.variables, called.source, other)
+    other = words.copy()
+    other[:, last] = np.where(words[:, last] == START, 4, START)
+    changed = np.asarray(called.call(called.variables, called.source, other))
     yield not_equal("a logit before the changed word", changed[:, :last], called.logits[:, :last])
 
 

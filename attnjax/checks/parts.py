@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from attnjax.checks import Finding
@@ -71,7 +70,7 @@ def _apart(metric: Metric) -> str | None:
     both = metric.statistics(answers, REFERENCES)
     pairs = zip(answers, REFERENCES, strict=True)
     alone = [metric.statistics([answer], [wanted])[0] for answer, wanted in pairs]
-    return not_equal("a sentence's row", jnp.asarray(both), jnp.asarray(np.stack(alone)))
+    return not_equal("a sentence's row", both, np.stack(alone))
 
 
 def _rates(schedule: Schedule, steps: int) -> str | None:
@@ -79,9 +78,7 @@ def _rates(schedule: Schedule, steps: int) -> str | None:
     every = np.asarray(schedule.rate(np.arange(1, steps + 1)), float)
     if every.shape != (steps,) or not np.isfinite(every).all() or (every < 0).any():
         return f"of {steps:,} steps not all have a rate that is finite and not negative"
-    return not_equal(
-        "the last rate alone", jnp.asarray(schedule.rate(steps)), jnp.asarray(every[-1])
-    )
+    return not_equal("the last rate alone", schedule.rate(steps), every[-1])
 
 
 def _of_objective(
@@ -90,30 +87,31 @@ def _of_objective(
     """Return the properties of an objective, on a few training examples of its experiment."""
     try:
         model, batch, count = few_examples(experiment)
-        arrays = map(jnp.asarray, batch)
-        variables = model.init(jax.random.key(0), *arrays, deterministic=True)
+        init = jax.jit(partial(model.init, deterministic=True))
+        variables = init(jax.random.key(0), *batch)
     except Exception as error:
         problem = error_finding("", error).problem
         return {"fits its task": lambda: problem}
     params, state = variables["params"], objective.initial()
 
+    @jax.jit
     def totals(params: Any, batch: Batch) -> Any:
         return objective(model, params, state, batch, key=None)
 
-    def loss(params: Any) -> jax.Array:
+    def loss(params: Any, batch: Batch) -> jax.Array:
         total, count = totals(params, batch)["loss"]
         return total / count
 
     def finite() -> str | None:
-        value, gradient = jax.value_and_grad(loss)(params)
+        value, gradient = jax.jit(jax.value_and_grad(loss))(params, batch)
         return not_finite("the loss", value) or not_finite("the gradient", gradient)
 
     def add_up() -> str | None:
         whole = totals(params, batch)["loss"]
         rows = [
-            jnp.stack(totals(params, Batch(*(side[row : row + 1] for side in batch)))["loss"])
+            np.stack(totals(params, Batch(*(side[row : row + 1] for side in batch)))["loss"])
             for row in range(count)
         ]
-        return not_equal("the loss", jnp.stack(whole), jnp.stack(rows).sum(0))
+        return not_equal("the loss", np.stack(whole), np.stack(rows).sum(0))
 
     return {"loss and gradient are finite": finite, "the sums of examples add up": add_up}
