@@ -5,19 +5,23 @@ The sentences are the sample. What other seeds would give, no test of two runs c
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from attnjax.config.serialize import own_names
+from attnjax.data.batch_plan import Batch
 from attnjax.errors import UserError, warn
 from attnjax.evaluation import sentence_stats
 from attnjax.evaluation.attention_numbers import divergence
 from attnjax.evaluation.metric import ChrF
 from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.evaluation.statistics import CONFIDENCE, Interval
+from attnjax.models.base import Model
 from attnjax.reporting.runs import hypotheses, references
 from attnjax.runs.data_digests import other_splits
 from attnjax.runs.manifest import load_copy, read
@@ -151,18 +155,28 @@ def attention_agreement(
         raise UserError(f"{first} and {second} have different vocabularies")
     corpus = runs[0].experiment.task.load(runs[0].vocabularies)
     batch = runs[0].inputs(corpus).first(examples)
-    source, decoder_input = jnp.asarray(batch.source), shifted(jnp.asarray(batch.target))
-    layers = []
-    for run in runs:
-        attentions = run.experiment.model.attentions(run.params, source, decoder_input)
-        layers.append({layer.name: layer for layer in attentions})
-    ours, theirs = layers
-    gaps = {
-        name: divergence(layer.weights.mean(1), theirs[name].weights.mean(1), layer.mask[:, 0])
-        for name, layer in ours.items()
+    models = tuple(run.experiment.model for run in runs)
+    gaps = _divergences(models, [run.params for run in runs], batch)
+    return {name: 1 - float(gap) / math.log(2) for (_, name), gap in gaps.items()}
+
+
+@partial(jax.jit, static_argnames="models")
+def _divergences(
+    models: tuple[Model, ...], params: Any, batch: Batch
+) -> dict[tuple[int, str], jax.Array]:
+    """Return the divergence of each attention that both models have, by its number and name."""
+    inputs = jnp.asarray(batch.source), shifted(jnp.asarray(batch.target))
+    ours, theirs = (
+        {layer.name: layer for layer in model.attentions(of_model, *inputs)}
+        for model, of_model in zip(models, params, strict=True)
+    )
+    return {
+        (number, name): divergence(
+            layer.weights.mean(1), theirs[name].weights.mean(1), layer.mask[:, 0]
+        )
+        for number, (name, layer) in enumerate(ours.items())
         if name in theirs
     }
-    return {name: 1 - float(gap) / math.log(2) for name, gap in gaps.items()}
 
 
 class AnswerPair(NamedTuple):

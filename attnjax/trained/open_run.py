@@ -1,6 +1,6 @@
 """A trained run in use: `run = attnjax.open("runs/luong2015/dot/seed-10")`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from attnjax.decoding.generate import EXTRA
 from attnjax.errors import UserError, warn
 from attnjax.models.base import Model, SymbolModel
 from attnjax.models.sequence_model import SequenceModel
-from attnjax.models.sown_attention import LayerAttention, WordKind
+from attnjax.models.sown_attention import QueryKeyWords, WordKind
 from attnjax.reporting.notebook import show
 from attnjax.trained.predict import (
     MAX_SYMBOLS,
@@ -134,11 +134,9 @@ class OpenRun(Trained):
         """
         read = encoded(self, [(1, source)], "the source")[0] if isinstance(source, str) else source
         written = self._written(read, target)
-        decoder_input = jnp.asarray([[START, *written[:-1]]])
-        arrays = self.params, jnp.asarray(read)[None], decoder_input
-        tree = _sown(self.model, *arrays)
-        layers = [*self.model.attentions_in(tree, *arrays[1:])]
-        if not layers:
+        given = np.asarray([[START, *written[:-1]]])
+        attentions = _attentions(self.model, self.params, np.asarray(read)[None], given)
+        if not attentions:
             raise UserError(f"a {type(self.model).__name__} shows no attention")
         source_names, target_names = self.vocabularies
 
@@ -150,12 +148,11 @@ class OpenRun(Trained):
                 return (*map(str, range(count)),)
             return (*names.tokens(np.asarray(ids)[0].tolist()),)
 
-        def named(layer: LayerAttention) -> HeadWeights:
-            sides = zip(layer.kinds(*arrays[1:]), layer.words, layer.weights.shape[2:], strict=True)
-            weights = np.asarray(layer.weights[0], np.float32)
-            return HeadWeights(layer.name, weights, *(words(*s) for s in sides))
-
-        return {weights.name: weights for weights in map(named, layers)}
+        heads = {}
+        for (_, name, *kinds), (weights, ids) in jax.device_get(attentions).items():
+            sides = zip(kinds, ids, weights.shape[1:], strict=True)
+            heads[name] = HeadWeights(name, weights, *(words(*side) for side in sides))
+        return heads
 
     def _written(self, source: Any, target: str | None) -> list[int]:
         """Return the ids of a target, or of the run's own answer."""
@@ -198,5 +195,14 @@ def open(*runs: str | Path, trust: bool = False, overrides: Sequence[Override] =
 
 
 @partial(jax.jit, static_argnames="model")
-def _sown(model: Any, params: Any, source: Any, decoder_input: Any) -> Mapping[str, Any]:
-    return model.sown_attention(params, source, decoder_input)
+def _attentions(
+    model: Model, params: Any, source: Any, decoder_input: Any
+) -> dict[tuple[int, str, WordKind, WordKind], tuple[jax.Array, QueryKeyWords]]:
+    """Return the weights and words of each attention by its number, name, rows and columns."""
+    return {
+        (number, layer.name, *layer.kinds(source, decoder_input)): (
+            layer.weights[0].astype(jnp.float32),
+            layer.words,
+        )
+        for number, layer in enumerate(model.attentions(params, source, decoder_input))
+    }

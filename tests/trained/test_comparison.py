@@ -2,8 +2,9 @@
 
 import json
 import math
+from functools import partial
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 import pytest
 from sacrebleu.metrics.bleu import BLEU
@@ -108,15 +109,20 @@ def test_agreement_is_1_less_the_divergence_in_units_of_ln_2(tiny_runs):
     trained = [open_trained(folder) for folder in pair]
     corpus = trained[0].experiment.task.load(trained[0].vocabularies)
     batch = trained[0].inputs(corpus).first(4)
-    inputs = jnp.asarray(batch.source), shifted(jnp.asarray(batch.target))
+
+    @partial(jax.jit, static_argnums=0)
+    def attentions(model, params, source, target):
+        layers = model.attentions(params, source, shifted(target))
+        return {layer.name: (layer.weights, layer.mask) for layer in layers}
+
     seen = [
-        {each.name: each for each in run.experiment.model.attentions(run.params, *inputs)}
+        jax.device_get(attentions(run.experiment.model, run.params, batch.source, batch.target))
         for run in trained
     ]
     found, gaps = attention_agreement(*pair, examples=4), []
     for name, agreement in found.items():
-        p, q = (np.asarray(each[name].weights, np.float64).mean(1) for each in seen)
-        rows = np.broadcast_to(np.asarray(seen[0][name].mask)[:, 0], p.shape).any(-1)
+        p, q = (each[name][0].astype(np.float64).mean(1) for each in seen)
+        rows = np.broadcast_to(seen[0][name][1][:, 0], p.shape).any(-1)
         halves = (rel_entr(one, (p + q) / 2).sum(-1)[rows] / 2 for one in (p, q))
         gap = sum(halves).mean() / math.log(2)
         assert 1 - agreement == pytest.approx(gap, rel=0.02, abs=2e-6)

@@ -20,6 +20,7 @@ from attnjax.training.objectives.masked_language_model import MaskedLanguageMode
 V = 30
 MASK = mask_symbol(V)
 RANDOM = np.random.default_rng(0)
+masked_words = jax.jit(mask_words, static_argnums=(2, 3))
 
 
 def rows(count, length, shortest=1):
@@ -50,14 +51,14 @@ def test_the_share_of_words_is_chosen_and_nothing_else_changes(length, rate, see
 
 def test_of_few_words_one_is_chosen():
     """0.15 of one to three words would be rounded to none."""
-    source = jnp.array([[7, END, PAD, PAD], [7, 8, END, PAD], [7, 8, 9, END], [END, PAD, PAD, PAD]])
-    chosen = mask_words(jax.random.key(0), source, V, 0.15).words != PAD
+    source = np.array([[7, END, PAD, PAD], [7, 8, END, PAD], [7, 8, 9, END], [END, PAD, PAD, PAD]])
+    chosen = np.asarray(masked_words(jax.random.key(0), source, V, 0.15).words) != PAD
     np.testing.assert_array_equal(chosen.sum(1), [1, 1, 1, 0])
 
 
 def test_of_the_chosen_words_80_percent_are_masked_and_10_are_random():
     source = rows(400, 101, shortest=100)
-    hidden, places, words = map(np.asarray, mask_words(jax.random.key(1), source, V, 0.5))
+    hidden, places, words = map(np.asarray, masked_words(jax.random.key(1), source, V, 0.5))
     shown = np.take_along_axis(hidden, places, 1)[words != PAD]
     before = words[words != PAD]
     count = len(before)
@@ -76,14 +77,15 @@ def test_of_the_chosen_words_80_percent_are_masked_and_10_are_random():
 
 @pytest.mark.long
 def test_draws_depend_on_example_and_place_and_not_on_the_shape():
-    source, key = jnp.asarray(rows(8, 12)), jax.random.key(2)
-    whole = mask_words(key, source, V, 0.3).source
-    wider = mask_words(key, jnp.pad(source, ((0, 4), (0, 5))), V, 0.3).source
+    source, key = rows(8, 12), jax.random.key(2)
+    whole = np.asarray(masked_words(key, source, V, 0.3).source)
+    wider = np.asarray(masked_words(key, np.pad(source, ((0, 4), (0, 5))), V, 0.3).source)
     np.testing.assert_array_equal(wider[:8, :12], whole)
-    split = jax.vmap(lambda rows: mask_words(key, rows, V, 0.3).source, axis_name="data")
-    np.testing.assert_array_equal(split(source.reshape(4, 2, 12)).reshape(8, 12), whole)
-    assert (mask_words(jax.random.key(3), source, V, 0.3).source != whole).any()
-    same = mask_words(key, jnp.tile(source[:1], (8, 1)), V, 0.3).source
+    split = jax.jit(jax.vmap(lambda rows: mask_words(key, rows, V, 0.3).source, axis_name="data"))
+    found = np.asarray(split(source.reshape(4, 2, 12)))
+    np.testing.assert_array_equal(found.reshape(8, 12), whole)
+    assert (np.asarray(masked_words(jax.random.key(3), source, V, 0.3).source) != whole).any()
+    same = masked_words(key, np.tile(source[:1], (8, 1)), V, 0.3).source
     assert len(np.unique(same, axis=0)) > 1
 
 
@@ -98,7 +100,7 @@ def batch(labels=True):
     source[7] = PAD
     target = np.array([[4], [5]] * 4) if labels else np.zeros((8, 0))
     target[7:] = PAD
-    return Batch(*map(jnp.asarray, (source, target.astype(np.int32))))
+    return Batch(source, target.astype(np.int32))
 
 
 def parameters(bert, data):
@@ -106,7 +108,9 @@ def parameters(bert, data):
         lambda: bert.init(jax.random.key(0), *data, deterministic=True)["params"]
     )
     draw = np.random.default_rng(3).normal
-    return jax.tree.map(lambda leaf: jnp.asarray(draw(0, 0.5, leaf.shape), leaf.dtype), shapes)
+    return jax.tree.map(
+        lambda leaf: jnp.asarray(draw(0, 0.5, leaf.shape).astype(leaf.dtype)), shapes
+    )
 
 
 @pytest.mark.parametrize("weight", [pytest.param(0.0, marks=pytest.mark.long), 3.0])
@@ -114,18 +118,20 @@ def test_the_loss_is_that_of_the_hidden_words_and_the_labels(weight):
     bert, data = model(), batch()
     params = parameters(bert, data)
     objective = MaskedLanguageModel(rate=0.4, next_sentence=weight)
-    found = jax.jit(lambda params: objective(bert, params, (), data, key=None))(params)
-    masked = mask_words(jax.random.key(0), data.source, V, 0.4)
+    totals = jax.jit(lambda params, data: objective(bert, params, (), data, key=None))
+    found = jax.device_get(totals(params, data))
+    masked = jax.device_get(masked_words(jax.random.key(0), data.source, V, 0.4))
     call = partial(bert.apply, {"params": params}, masked.source, deterministic=True)
-    features = jax.jit(partial(call, method="features"))
-    every = jax.nn.log_softmax(jax.jit(call)(jnp.zeros((8, 1), int)))
+    every = jax.jit(lambda given: jax.nn.log_softmax(call(given)))(np.zeros((8, 1), int))
     at = np.take_along_axis(np.asarray(every), np.asarray(masked.positions)[..., None], 1)
     chosen = np.asarray(masked.words) != PAD
     gold = np.take_along_axis(at, np.asarray(masked.words)[..., None], -1)[..., 0]
     nll, right = -gold[chosen].sum(), (at.argmax(-1) == masked.words)[chosen].sum()
     np.testing.assert_allclose(found["nll"], (nll, chosen.sum()), rtol=1e-5)
     np.testing.assert_allclose(found["accuracy"], (right, chosen.sum()), rtol=1e-6)
-    label = jax.nn.log_softmax(logits(*features(jnp.ones((8, 1), int))))
+    label = jax.jit(lambda given: jax.nn.log_softmax(logits(*call(given, method="features"))))(
+        np.ones((8, 1), int)
+    )
     label_nll = -np.take_along_axis(np.asarray(label), np.asarray(data.target)[..., None], -1)
     expected = nll + weight * label_nll[:7].sum()
     np.testing.assert_allclose(found["loss"], (expected, chosen.sum()), rtol=1e-5)
@@ -138,7 +144,7 @@ def test_one_device_is_eight():
     bert, data = model(labels=None), batch(labels=False)
     params, objective = parameters(bert, data), MaskedLanguageModel()
     call = partial(objective, bert, params, (), key=jax.random.key(5))
-    whole = jax.jit(call)(data)
+    whole = jax.device_get(jax.jit(call)(data))
     parts = jax.tree.map(lambda x: x.reshape(8, 1, *x.shape[1:]), data)
     eight = jax.pmap(lambda part: jax.lax.psum(call(part), "data"), axis_name="data")(parts)
     for name, pair in whole.items():

@@ -1,5 +1,7 @@
 """The penalty on hops that look at the same words: the loss by hand, and what it is refused for."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +18,7 @@ from attnjax.models.classifier import Classifier
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.objectives.redundancy_penalty import RedundancyPenalty
+from tests.jitted import call, init
 
 BATCH = Batch(
     np.array([[5, 6, 7, END], [4, END, 0, 0], [0, 0, 0, 0]], np.int32),
@@ -30,24 +33,36 @@ def model(attention):
 
 
 def loss(objective, classifier, params, batch=BATCH):
-    return objective(classifier, params, (), jax.tree.map(jnp.asarray, batch), key=None)
+    compute = jax.jit(partial(objective, classifier, state=(), key=None))
+    return jax.device_get(compute(params=params, batch=batch))
 
 
 @pytest.mark.long
 def test_is_the_cross_entropy_and_the_penalty_of_texts_that_are_there():
     classifier = model(SelfAttentive(hops=3, width=4))
-    params = classifier.init(
-        jax.random.key(0), BATCH.source, BATCH.target, deterministic=True, mutable=["params"]
+    params = init(
+        classifier,
+        jax.random.key(0),
+        BATCH.source,
+        BATCH.target,
+        deterministic=True,
+        mutable=["params"],
     )["params"]
     plain = loss(CrossEntropy(smoothing=0.0), classifier, params)
     found = loss(RedundancyPenalty(penalty=0.5), classifier, params)
-    weights = classifier.sown_attention(params, *map(jnp.asarray, BATCH))
+    weights = call(classifier, "sown_attention", params, *BATCH)
     a = np.asarray(weights["attention"]["weights"][0])[:2, :, 0]
     expected = sum(np.linalg.norm(one @ one.T - np.eye(3)) ** 2 for one in a)
     np.testing.assert_allclose(found["redundancy"], (expected, 2), rtol=1e-5)
     np.testing.assert_allclose(found["loss"], (plain["loss"][0] + expected / 2, 2), rtol=1e-5)
     np.testing.assert_allclose(found["nll"], plain["nll"], rtol=1e-6)
-    gradient = jax.grad(lambda p: loss(RedundancyPenalty(), classifier, p)["redundancy"][0])(params)
+
+    @jax.jit
+    @jax.grad
+    def gradient_of(params):
+        return RedundancyPenalty()(classifier, params, (), BATCH, key=None)["redundancy"][0]
+
+    gradient = jax.device_get(gradient_of(params))
     assert np.abs(gradient["attention"]["hops"]["kernel"]).max() > 0
     assert np.abs(gradient["label"]).max() == 0
 
@@ -63,7 +78,7 @@ class Sown(nn.Module):
 
 
 def test_the_redundancy_of_padding_rows_does_not_count():
-    params = {"label": jnp.ones((6, 2))}
+    params = {"label": np.ones((6, 2))}
     plain = loss(CrossEntropy(smoothing=0.0), Sown(), params)
     found = loss(RedundancyPenalty(penalty=0.5), Sown(), params)
     assert found["redundancy"] == (5, 2)
@@ -72,8 +87,13 @@ def test_the_redundancy_of_padding_rows_does_not_count():
 
 def test_an_attention_without_hops_is_refused():
     classifier = model(Attention(score=Dot()))
-    params = classifier.init(
-        jax.random.key(0), BATCH.source, BATCH.target, deterministic=True, mutable=["params"]
+    params = init(
+        classifier,
+        jax.random.key(0),
+        BATCH.source,
+        BATCH.target,
+        deterministic=True,
+        mutable=["params"],
     )["params"]
     with pytest.raises(UserError, match="attention with several hops, such as SelfAttentive"):
         loss(RedundancyPenalty(), classifier, params)

@@ -1,7 +1,8 @@
 """The squared error: its sums, and what NaN keeps out of them."""
 
+from functools import partial
+
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -15,26 +16,29 @@ from attnjax.training.objectives.squared_error import SquaredError, squared_erro
 from attnjax.training.optimizers import Adam
 from attnjax.training.settings import Recipe, Training
 from attnjax.training.step import initial_state
+from tests.jitted import apply
 
 MODEL = KernelRegression(attention=Attention(score=LearnedGaussian(bandwidth=0.7)))
-PARAMS = {"attention": {"score": {"log_bandwidth": jnp.log(0.7)}}}
+PARAMS = {"attention": {"score": {"log_bandwidth": np.float32(np.log(0.7))}}}
 
 
+@jax.jit
 def totals(source, target, params, key=None):
     batch = Batch(source, target)
     return SquaredError()(MODEL, params, (), batch, key=key)
 
 
 def test_sums_over_the_targets_that_are_there():
-    predicted = jnp.array([[1.0, 2.0, jnp.inf], [3.0, 4.0, 5.0]])
-    target = jnp.array([[0.0, 4.0, jnp.nan], [jnp.nan, 4.5, jnp.nan]])
-    total, count = squared_error(predicted, target)
-    assert (total, count) == (1 + 4 + 0.25, 3)
-    slope = jax.grad(lambda p: squared_error(p, target)[0])(predicted)
+    predicted = np.array([[1.0, 2.0, np.inf], [3.0, 4.0, 5.0]])
+    target = np.array([[0.0, 4.0, np.nan], [np.nan, 4.5, np.nan]])
+    (total, count), slope = jax.jit(jax.value_and_grad(squared_error, has_aux=True))(
+        predicted, target
+    )
+    assert (float(total), int(count)) == (1 + 4 + 0.25, 3)
     np.testing.assert_array_equal(slope, [[2, -4, 0], [0, -1, 0]])
-    half = squared_error(jnp.float16(300.0)[None], jnp.float16(0.0)[None])
-    assert [x.dtype for x in half] == [jnp.float32] * 2
-    assert half[0] == 90_000  # past float16
+    half = jax.jit(squared_error)(np.full(1, 300, np.float16), np.zeros(1, np.float16))
+    assert [x.dtype for x in half] == [np.float32] * 2
+    assert float(half[0]) == 90_000  # past float16
 
 
 @pytest.mark.parametrize("training", [pytest.param(False, marks=pytest.mark.long), True])
@@ -52,17 +56,19 @@ def test_padding_and_filler_equal_their_absence(training, float64):
 
     found, expected = mean(PARAMS, padded), mean(PARAMS, points[None])
     slope = found[1]["attention"]["score"]["log_bandwidth"]
-    assert 1e-3 < abs(slope) < 1e3
+    assert 1e-3 < abs(float(slope)) < 1e3
     for ours, theirs in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
-    assert totals(padded, padded, PARAMS, key)["loss"][1] == 5
+    assert int(totals(padded, padded, PARAMS, key)["loss"][1]) == 5
 
 
 def test_a_point_is_left_out_in_training_only(float64):
     points = np.random.default_rng(0).normal(size=(1, 5, 2))
-    sums = [totals(points, points, PARAMS, key)["loss"][0] for key in (None, jax.random.key(0))]
+    sums = [
+        float(totals(points, points, PARAMS, key)["loss"][0]) for key in (None, jax.random.key(0))
+    ]
     predictions = [
-        MODEL.apply({"params": PARAMS}, points, points, deterministic=deterministic)
+        apply(MODEL, {"params": PARAMS}, points, points, deterministic=deterministic)
         for deterministic in (True, False)
     ]
     for found, predicted in zip(sums, predictions, strict=True):
@@ -78,7 +84,8 @@ def test_a_model_without_parameters_is_saved_and_read_back(tmp_path):
         optimizer=Adam(),
         training=Training(),
     )
-    state = initial_state(jax.random.key(0), Batch(points, points), recipe=recipe)
+    initial = jax.jit(partial(initial_state, recipe=recipe))
+    state = initial(jax.random.key(0), Batch(points, points))
     assert state.params == {}
     checkpoints = Checkpoints(tmp_path)
     checkpoints.save(Snapshot.of(state, RunProgress(epoch_end=True)))
