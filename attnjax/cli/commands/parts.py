@@ -56,7 +56,7 @@ def _below(kind: type | None) -> list[str]:
         return []
     equations = _equations(vars(kind).get("__doc__") or "")
     if function := re.match(r"`(\w+)`", first_line(kind)):  # "`softmax` as a part"
-        named = getattr(sys.modules[kind.__module__], function[1], None)
+        named = getattr(sys.modules.get(kind.__module__), function[1], None)
         text = inspect.cleandoc(getattr(named, "__doc__", None) or "")
         equations = [" ".join(text.split("\n\n")[0].split()), *_equations(text), *equations]
     usual: dict[str, Any] = defaults(kind)
