@@ -12,53 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import and_, or_
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import ClassVar, Literal, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.attention.position import AnyArray, Positions, distance
+from attnjax.attention.blocks import BlockRange, Tiles
+from attnjax.attention.position import Positions, distance
 from attnjax.attention.traits import Expectations
 from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.errors import UserError
-
-
-class BlockRange(NamedTuple):
-    """The lowest and the highest number in each block of an axis: [..., blocks]."""
-
-    lowest: AnyArray
-    highest: AnyArray
-
-    @classmethod
-    def of(cls, numbers: AnyArray, size: int) -> "BlockRange":
-        """Return the ranges of numbers [..., T] in blocks of `size`, which divides T."""
-        blocks = numbers.reshape(*numbers.shape[:-1], -1, size)
-        return cls(blocks.min(-1), blocks.max(-1))
-
-    def like(self, numbers: AnyArray) -> "BlockRange":
-        """Return the ranges of other numbers, in as many blocks."""
-        return BlockRange.of(numbers, numbers.shape[-1] // self.lowest.shape[-1])
-
-    def rows(self) -> "BlockRange":
-        """Return the ranges as rows of a table of tiles: [..., blocks, 1]."""
-        return BlockRange(*(x[..., :, None] for x in self))
-
-    def columns(self) -> "BlockRange":
-        """Return the ranges as columns of a table of tiles: [..., 1, blocks]."""
-        return BlockRange(*(x[..., None, :] for x in self))
-
-
-class Tiles(NamedTuple):
-    """The tiles of a rule: booleans that broadcast to [..., query blocks, key blocks].
-
-    Attributes:
-        any: False if no pair of the tile is allowed; True if some pair may be.
-        all: True if every pair of the tile is allowed; False if some pair may not be.
-    """
-
-    any: AnyArray
-    all: AnyArray
 
 
 @dataclass(frozen=True)
@@ -86,7 +50,7 @@ class Mask(Expectations, ABC):
 
     def has_blocks(self) -> bool:
         """Return whether every rule has the method `block`, which a fused kernel calls."""
-        return all(type(rule).block is not Mask.block for rule in self.rules())
+        return type(self).block is not Mask.block
 
     def holds_arrays(self) -> bool:
         """Whether the rule says something of particular examples."""
@@ -118,7 +82,7 @@ class Mask(Expectations, ABC):
         def expand(array: jax.Array, axes: tuple[str, ...]) -> jax.Array:
             return jnp.expand_dims(array, -len(axes) - 1)
 
-        return And(tuple(rule.map_arrays(expand) for rule in self.rules()))
+        return self.map_arrays(expand)
 
     def __and__(self, other: "Mask") -> "Mask":
         """Allow what both allow."""
@@ -191,8 +155,27 @@ class And(Mask):
         rules = (rule.dense(positions) for rule in self.conjuncts)
         return reduce(and_, rules, jnp.ones((), bool))
 
+    def block(self, query: BlockRange, key: BlockRange) -> Tiles:
+        """Mark tiles as every conjunct does."""
+        every = np.ones((1, 1, 1), bool)  # without a conjunct all is allowed
+        tables = Tiles(every, every), *(rule.block(query, key) for rule in self.conjuncts)
+        return Tiles(*(reduce(and_, entries) for entries in zip(*tables, strict=True)))
+
+    def has_blocks(self) -> bool:
+        return all(rule.has_blocks() for rule in self.conjuncts)
+
+    def seen_keys(self) -> jax.Array | None:
+        seen = [array for rule in self.conjuncts if (array := rule.seen_keys()) is not None]
+        return reduce(and_, seen) if seen else None
+
     def rules(self) -> tuple[Mask, ...]:
         return tuple(single for rule in self.conjuncts for single in rule.rules())
+
+    def arrays(self) -> list[tuple[jax.Array, tuple[str, ...]]]:
+        return [x for rule in self.conjuncts for x in rule.arrays()]
+
+    def map_arrays(self, function: Callable[[jax.Array, tuple[str, ...]], jax.Array]) -> "And":
+        return And(tuple(rule.map_arrays(function) for rule in self.conjuncts))
 
 
 @jax.tree_util.register_dataclass
@@ -207,38 +190,22 @@ class Or(Mask):
 
     def block(self, query: BlockRange, key: BlockRange) -> Tiles:
         """Return a table in which a tile is whole only if it is whole for a single alternative."""
-        tables = [_of_all(rule.rules(), query, key) for rule in self.alternatives]
+        tables = [rule.block(query, key) for rule in self.alternatives]
         return Tiles(*(reduce(or_, entries) for entries in zip(*tables, strict=True)))
 
     def has_blocks(self) -> bool:
         return all(rule.has_blocks() for rule in self.alternatives)
 
     def arrays(self) -> list[tuple[jax.Array, tuple[str, ...]]]:
-        return [x for rule in self.alternatives for one in rule.rules() for x in one.arrays()]
+        return [x for rule in self.alternatives for x in rule.arrays()]
 
     def seen_keys(self) -> jax.Array | None:
-        seen = [_seen_by_all(rule.rules()) for rule in self.alternatives]
+        seen = [rule.seen_keys() for rule in self.alternatives]
         arrays = [array for array in seen if array is not None]
         return reduce(or_, arrays) if len(arrays) == len(seen) else None
 
     def map_arrays(self, function: Callable[[jax.Array, tuple[str, ...]], jax.Array]) -> "Or":
-        conjuncts = (
-            (one.map_arrays(function) for one in rule.rules()) for rule in self.alternatives
-        )
-        return Or(tuple(And(tuple(rules)) for rules in conjuncts))
-
-
-def _of_all(rules: tuple[Mask, ...], query: BlockRange, key: BlockRange) -> Tiles:
-    """Return the tiles of a conjunction."""
-    every = np.ones((1, 1, 1), bool)  # without a rule all is allowed
-    tables = Tiles(every, every), *(rule.block(query, key) for rule in rules)
-    return Tiles(*(reduce(and_, entries) for entries in zip(*tables, strict=True)))
-
-
-def _seen_by_all(rules: tuple[Mask, ...]) -> jax.Array | None:
-    """Return the keys that no array of a conjunction hides; None: it hides none."""
-    seen = [array for rule in rules if (array := rule.seen_keys()) is not None]
-    return reduce(and_, seen) if seen else None
+        return Or(tuple(rule.map_arrays(function) for rule in self.alternatives))
 
 
 @jax.tree_util.register_dataclass

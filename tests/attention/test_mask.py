@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from attnjax.attention.attention import Attention
+from attnjax.attention.blocks import BlockRange
 from attnjax.attention.mask import (
     And,
-    BlockRange,
     Causal,
     DenseMask,
     ExcludeSelf,

@@ -10,13 +10,14 @@ import pytest
 from attnjax.attention import latent
 from attnjax.attention.adaptive_temperature import adaptive_softmax
 from attnjax.attention.attention import Attention
+from attnjax.attention.blocks import BlockRange
 from attnjax.attention.bucketed_score import Bucketed, distance_bucket
 from attnjax.attention.capped_score import SoftCap
 from attnjax.attention.differential import DifferentialHeads
 from attnjax.attention.hard_alibi import HardAlibi
 from attnjax.attention.kernel_score import Boxcar
 from attnjax.attention.latent import LatentAttention
-from attnjax.attention.mask import BlockRange, Causal, Padding, Prefix, Window
+from attnjax.attention.mask import Causal, Mask, Padding, Prefix, Window
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
 from attnjax.attention.position_score import Alibi, Rotary, rotary
@@ -291,6 +292,19 @@ def test_a_union_in_an_attention_equals_its_booleans(float64):
     for sentence, got in zip(np.asarray(x), context, strict=True):
         weights = oracle.softmax(oracle.scaled_dot(sentence, sentence), allowed)
         np.testing.assert_allclose(got, weights @ sentence, rtol=0, atol=1e-12)
+
+
+class NoBlocks(Mask):
+    """A mask of one's own that no fused kernel can read."""
+
+    def dense(self, positions):
+        return positions.key[..., None, :] >= 0
+
+
+def test_a_union_with_a_rule_that_has_no_blocks_has_none_under_another_rule_either():
+    assert (Causal() & (Window(1, 0) | Prefix(1))).has_blocks()
+    assert not (NoBlocks() | Prefix(1)).has_blocks()
+    assert not (Causal() & (NoBlocks() | Prefix(1))).has_blocks()
 
 
 def test_a_union_hides_what_all_hide():
