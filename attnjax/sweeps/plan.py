@@ -11,7 +11,7 @@ decoded.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from attnjax.config.override import Override, apply_possible, override
@@ -22,7 +22,7 @@ from attnjax.data.corpus import Corpus, Task
 from attnjax.errors import UserError
 from attnjax.experiment import Ablation, Experiment
 from attnjax.experiment.load import ExperimentFile
-from attnjax.experiment.tuning import Grid, Losses, Point, best, extended, points, tied
+from attnjax.experiment.tuning import Grid, Point, choose, points
 from attnjax.nn.paths import flat
 from attnjax.results.read import read_runs, settings_digest
 from attnjax.results.record import Record
@@ -122,9 +122,15 @@ class Sweep:
         tied = run.folder.parent.name != manifest.variant
         for record in self.stand_ins.of(manifest.variant, manifest.seed, values, tied=tied):
             settings = settings_digest(manifest.settings, manifest.tuned)
-            if record.settings == settings and run.folder not in _beginnings(self):
+            if record.settings == settings and run.folder not in self._beginnings:
                 return record
         return None
+
+    @cached_property
+    def _beginnings(self) -> set[Path]:
+        """The folders of the runs that runs of the sweep begin with."""
+        begun = [one for one in self.chosen().values() if one.initial_parameters_from is not None]
+        return {source_of(one, seed, self.above) for one in begun for seed in self.all_seeds}
 
     @cached_property
     def stand_ins(self) -> StandIns:
@@ -167,19 +173,20 @@ class Sweep:
                 for seed, run in folders.items()
             ]
 
-        def tuning(grid: Grid) -> list[list[PlannedRun]]:
-            seeds = ablation.tuning_seeds
-            return [at(point, point_folders(folder, point, seeds)) for point in points(grid)]
+        def tuning(point: Point) -> list[PlannedRun]:
+            return at(point, point_folders(folder, point, ablation.tuning_seeds))
+
+        def losses(point: Point) -> tuple[float, ...] | None:
+            return seed_losses([self.result(run) for run in tuning(point)])
 
         def seeds(point: Point, above: Path) -> list[PlannedRun]:
             numbers = self.only or self.all_seeds
             return at(point, {seed: above / f"seed-{seed}" for seed in numbers}, grid)
 
-        longer, tuned, choice = grid, list[list[PlannedRun]](), list[Point]([{}])
+        longer, tuned, choice = grid, list[Point](), list[Point]([{}])
         if grid:
-            longer = _longer(grid, self._losses(tuning(grid)), experiment)
-            tuned = tuning(longer)
-            choice = [points(longer)[index] for index in tied(self._losses(tuned))]
+            chosen = choose(grid, losses, partial(_allows, experiment))
+            longer, tuned, choice = chosen.grid, points(chosen.grid), [*chosen.points]
         if not choice and (choice := self._recorded_choice(name, experiment)):
             longer, tuned = grid, []
         of_claims = any(name in claim.variants for claim in ablation.claims)
@@ -189,7 +196,7 @@ class Sweep:
             name=name,
             experiment=experiment,
             folder=folder,
-            tuning=[run for runs in tuned for run in runs],
+            tuning=[run for point in tuned for run in tuning(point)],
             grown=longer != grid,
             choice=choice,
             seeds=seeds(next(iter(choice), {}), folder),
@@ -205,10 +212,6 @@ class Sweep:
         )
         known = settings == of_file and tuple(self.grid) == paths
         return [*self.stand_ins.points.get(name, ())] if known else []
-
-    def _losses(self, at: Sequence[Sequence[PlannedRun]]) -> Losses:
-        """Return the loss of each seed at each point."""
-        return [seed_losses([self.result(run) for run in runs]) for runs in at]
 
     def chosen(self) -> dict[str, Experiment]:
         """Return the variants to run by name, with the overrides applied."""
@@ -302,25 +305,10 @@ def _check_defined(
             )
 
 
-def _beginnings(plan: Sweep) -> set[Path]:
-    """Return the folders of the runs that runs of a sweep begin with."""
-    return {
-        source_of(experiment, seed, plan.above)
-        for experiment in plan.chosen().values()
-        if experiment.initial_parameters_from is not None
-        for seed in plan.all_seeds
-    }
-
-
-def _longer(grid: Grid, losses: Losses, experiment: Experiment) -> Grid:
-    """Return the grid, a value longer where the best is at its edge and the field allows it."""
-    first = best(losses)
-    if first is None:
-        return grid
-    longer = extended(grid, points(grid)[first])
+def _allows(experiment: Experiment, point: Point) -> bool:
+    """Return whether the fields of an experiment allow the values of a point."""
     try:
-        for point in points(longer):
-            vary(experiment, point)
+        vary(experiment, point)
     except UserError:
-        return grid
-    return longer
+        return False
+    return True

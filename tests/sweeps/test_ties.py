@@ -1,6 +1,7 @@
 """`attnjax run` of a file whose tuning cannot tell values apart: seeds are trained at each."""
 
 import shutil
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from attnjax.experiment.load import load
 from attnjax.reporting.results_page import page, recorded
 from attnjax.results.folder import reload, summarize
 from attnjax.results.read import read_records
+from attnjax.sweeps import plan as planning
 from attnjax.sweeps.plan import Sweep
 from attnjax.training.loop import loop
 
@@ -39,8 +41,14 @@ def path(tmp_path) -> Path:
     return path
 
 
+def losses_at_points(monkeypatch, losses) -> None:
+    """Let the points of the grid, in their order, have these losses whenever they are read."""
+    in_turn = cycle(losses)
+    monkeypatch.setattr(planning, "seed_losses", lambda _: next(in_turn))
+
+
 def test_a_variant_that_a_claim_is_about_has_runs_at_tied_values(path, tmp_path, monkeypatch):
-    monkeypatch.setattr(Sweep, "_losses", lambda *_: [(0.5, 0.5), (0.4, 0.7)])
+    losses_at_points(monkeypatch, [(0.5, 0.5), (0.4, 0.7)])
     plan = Sweep(loaded=load(path), variants=(), seeds=2, folder=tmp_path, overrides=())
     scaled, longer = plan.planned()
     assert [run.experiment.optimizer.schedule.decay for run in scaled.seeds] == [20, 20]
@@ -51,7 +59,7 @@ def test_a_variant_that_a_claim_is_about_has_runs_at_tied_values(path, tmp_path,
     assert [run.folder for run in runs] == [there / "seed-0", there / "seed-1"]
     assert not {run.folder for run in runs} & {run.folder for run in scaled.seeds}
     # nothing is known before the tuning is finished
-    monkeypatch.setattr(Sweep, "_losses", lambda *_: [(0.5, 0.5), None])
+    losses_at_points(monkeypatch, [(0.5, 0.5), None])
     assert plan.planned()[0].tied == []
 
 

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from itertools import cycle
 from math import inf
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from attnjax.experiment.tuning import point_name
 from attnjax.reporting.table import plain
 from attnjax.results.folder import reload, summarize
 from attnjax.results.summary import Summary
-from attnjax.sweeps import sweep as sweeping, train
+from attnjax.sweeps import plan as planning, sweep as sweeping, train
 from attnjax.sweeps.checks import check_corpus
 from attnjax.sweeps.finish import validation_score
 from attnjax.sweeps.groups import tuning_groups
@@ -360,9 +361,15 @@ def test_show_says_what_is_tuned(path, capsys):
     assert f"tunes each variant first: {RATE} of 1e-07, 0.01" in capsys.readouterr().out
 
 
+def losses_at_points(monkeypatch, losses) -> None:
+    """Let the points of the grid, in their order, have these losses whenever they are read."""
+    in_turn = cycle(losses)
+    monkeypatch.setattr(planning, "seed_losses", lambda _: next(in_turn))
+
+
 def test_the_first_of_equal_losses_is_chosen(monkeypatch):
     tried = [(0.5, 0.5), (0.25, 0.75), (inf, 0.0), (0.75, 0.25)]
-    monkeypatch.setattr(Sweep, "_losses", lambda *_: tried)
+    losses_at_points(monkeypatch, tried)
     monkeypatch.setattr(Sweep, "grid", {RATE: (2.0, 1.0, 3.0, 4.0)})
     plan = Sweep(loaded=load(TINY), variants=(), seeds=None, folder=Path(), overrides=())
     assert plan.variant("cosine", plan.loaded.ablation.base).choice[0] == {RATE: 2.0}

@@ -18,6 +18,7 @@ from jax.tree_util import Partial
 
 from attnjax.attention.mask import Mask
 from attnjax.attention.position import Positions
+from attnjax.attention.score import soft_cap
 from attnjax.nn.dtypes import wide, widen
 from attnjax.nn.product import product
 
@@ -49,7 +50,7 @@ class TilePlan(NamedTuple):
 
     def bounded(self, logits: jax.Array) -> jax.Array:
         """Return the logits, bounded by the cap."""
-        return logits if self.cap is None else self.cap * jnp.tanh(logits / self.cap)
+        return logits if self.cap is None else soft_cap(logits, self.cap)
 
 
 class Tile(NamedTuple):
