@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention import latent
 from attnjax.attention.adaptive_temperature import adaptive_softmax
 from attnjax.attention.attention import Attention
 from attnjax.attention.blocks import BlockRange
@@ -220,7 +219,6 @@ def test_a_latent_head_of_another_score_is_refused():
     module = LatentAttention(head=Attention(score=Rotary()), heads=H)
     with pytest.raises(UserError, match=r"wants a head of the score ScaledDot.*got Rotary"):
         initial(module, jnp.zeros((1, T, D)))
-    assert latent.Latents._fields == ("latent", "shared_key")
 
 
 def test_differential_heads_equal_their_equations(float64):
