@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.multihead import MultiHead, head_width
 from attnjax.attention.shapes import Values
 from attnjax.config.constraints import DropoutRate
 from attnjax.errors import UserError
@@ -52,12 +52,12 @@ class DifferentialHeads(MultiHead):
             raise UserError(f"heads_out {self.heads_out}: the pairs are 0 to {self.heads // 2 - 1}")
 
     def _values(self, value: Values, heads: int) -> jax.Array:
-        width = self.value_width or 2 * (value.shape[-1] // heads)
+        width = self.value_width or 2 * head_width(value.shape[-1], heads)
         return jnp.repeat(self._project(value, heads // 2, width, "value"), 2, axis=-2)
 
     @nn.compact
     def _combined(self, contexts: jax.Array, inputs: jax.Array) -> jax.Array:
-        width = self.key_width or inputs.shape[-1] // self.heads
+        width = self.key_width or head_width(inputs.shape[-1], self.heads)
         normal = nn.initializers.normal(0.1)
         a, b = self.param("lambda_a", normal, (width,)), self.param("lambda_b", normal, (width,))
         c, d = self.param("lambda_c", normal, (width,)), self.param("lambda_d", normal, (width,))

@@ -9,6 +9,7 @@ from flax import linen as nn
 
 from attnjax.attention.attention import Attention, AttentionBase, Memory
 from attnjax.attention.mask import MaskLike, as_mask
+from attnjax.attention.multihead import head_width
 from attnjax.attention.position import Positions
 from attnjax.attention.position_score import rotary
 from attnjax.attention.score import ScaledDot
@@ -107,13 +108,8 @@ class LatentAttention(AttentionBase):
         deterministic: bool,
     ) -> Contexts:
         width, steps, words = query.shape[-1], query.shape[-2], memory.latent.shape[-2]
-        if (None in (self.key_width, self.value_width)) and width % self.heads:
-            raise UserError(
-                f"{self.heads} heads do not divide the width {width}: choose another number, or "
-                "give key_width and value_width"
-            )
-        own, rank = self.key_width or width // self.heads, self.latent_width
-        of_value = self.value_width or width // self.heads
+        own, rank = self.key_width or head_width(width, self.heads), self.latent_width
+        of_value = self.value_width or head_width(width, self.heads)
         key_map = self.param("key_map", PER_HEAD, (self.heads, rank, own))
         value_map = self.param("value_map", PER_HEAD, (self.heads, rank, of_value))
         at = positions.filled(query, memory.latent)

@@ -182,12 +182,7 @@ class MultiHead(AttentionBase):
 
     def _project(self, x: jax.Array, heads: int, width: int | None, name: str) -> jax.Array:
         """Project [..., S, D] -> [..., S, heads, width]."""
-        if width is None and x.shape[-1] % self.heads:
-            raise UserError(
-                f"{self.heads} heads do not divide the width {x.shape[-1]}: "
-                "choose another number, or give key_width and value_width"
-            )
-        features = (heads, width or x.shape[-1] // self.heads)
+        features = (heads, width or head_width(x.shape[-1], self.heads))
         return Dense(features, 1, self.bias, UNIT_VARIANCE, name=name)(x)
 
     def _values(self, value: Values, heads: int) -> jax.Array:
@@ -206,6 +201,20 @@ class MultiHead(AttentionBase):
         if self.heads_out:
             contexts = contexts.at[..., jnp.array(self.heads_out), :].set(0)
         return Dense((inputs.shape[-1],), 2, self.bias, UNIT_VARIANCE, name="out")(contexts)
+
+
+def head_width(width: int, heads: int) -> int:
+    """Return D / H, the width of a head.
+
+    Raises:
+        UserError: H does not divide D.
+    """
+    if width % heads:
+        raise UserError(
+            f"{heads} heads do not divide the width {width}: choose another number, or give "
+            "key_width and value_width"
+        )
+    return width // heads
 
 
 def _prepare_shared(head: AttentionBase, key: jax.Array, value: jax.Array) -> Any:

@@ -38,9 +38,9 @@ class Again(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """The size of the difference; infinity: one of the two is not finite."""
+        """The difference as a share of the larger number; infinity: one of both is not finite."""
         size = abs(self.here - self.recorded)
-        return size if math.isfinite(size) else math.inf
+        return size / max(abs(self.here), abs(self.recorded)) if math.isfinite(size) else math.inf
 
 
 def against_records(
@@ -130,7 +130,7 @@ def _equal(numbers: Sequence[Again]) -> str:
     far = max((again for again in numbers if not again.equal), key=lambda again: again.difference)
     run, record = far.pair
     return (
-        f"{sentence}; the largest difference is {number(far.difference, 3)}, of {far.key} of "
+        f"{sentence}; the largest difference is {100 * far.difference:.2g} %, of {far.key} of "
         f"{_name(run)}: {number(far.here)} here on {run.kind}, {number(far.recorded)} recorded on "
         f"{record.kind}"
     )

@@ -260,6 +260,16 @@ def test_differential_heads_have_as_many_parameters_as_plain_ones():
     assert count[0] == count[1] + 4 * D // 4  # the vectors of lambda
 
 
+@pytest.mark.parametrize(
+    "module",
+    [DifferentialHeads(heads=6, key_width=2), LatentAttention(heads=3, key_width=2)],
+    ids=lambda module: type(module).__name__,
+)
+def test_heads_that_do_not_divide_the_width_are_refused_for_their_values_too(module):
+    with pytest.raises(UserError, match=r"heads do not divide the width 8: .* value_width"):
+        initial(module, jnp.zeros((1, T, D)))
+
+
 @pytest.mark.parametrize("options", [{"heads": 3}, {"heads": 4, "key_heads": 2}])
 def test_heads_without_pairs_are_refused(options):
     with pytest.raises(UserError, match="wants an even number of heads, in pairs"):

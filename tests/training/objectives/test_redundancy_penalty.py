@@ -32,6 +32,11 @@ def model(attention):
     )
 
 
+def initial(classifier):
+    inputs = jax.random.key(0), BATCH.source, BATCH.target
+    return init(classifier, *inputs, deterministic=True, mutable=["params"])["params"]
+
+
 def loss(objective, classifier, params, batch=BATCH):
     compute = jax.jit(partial(objective, classifier, state=(), key=None))
     return jax.device_get(compute(params=params, batch=batch))
@@ -40,14 +45,7 @@ def loss(objective, classifier, params, batch=BATCH):
 @pytest.mark.long
 def test_is_the_cross_entropy_and_the_penalty_of_texts_that_are_there():
     classifier = model(SelfAttentive(hops=3, width=4))
-    params = init(
-        classifier,
-        jax.random.key(0),
-        BATCH.source,
-        BATCH.target,
-        deterministic=True,
-        mutable=["params"],
-    )["params"]
+    params = initial(classifier)
     plain = loss(CrossEntropy(smoothing=0.0), classifier, params)
     found = loss(RedundancyPenalty(penalty=0.5), classifier, params)
     weights = call(classifier, "sown_attention", params, *BATCH)
@@ -87,13 +85,6 @@ def test_the_redundancy_of_padding_rows_does_not_count():
 
 def test_an_attention_without_hops_is_refused():
     classifier = model(Attention(score=Dot()))
-    params = init(
-        classifier,
-        jax.random.key(0),
-        BATCH.source,
-        BATCH.target,
-        deterministic=True,
-        mutable=["params"],
-    )["params"]
+    params = initial(classifier)
     with pytest.raises(UserError, match="attention with several hops, such as SelfAttentive"):
         loss(RedundancyPenalty(), classifier, params)
