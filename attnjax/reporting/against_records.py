@@ -130,7 +130,7 @@ def _equal(numbers: Sequence[Again]) -> str:
     far = max((again for again in numbers if not again.equal), key=lambda again: again.difference)
     run, record = far.pair
     return (
-        f"{sentence}; the largest difference is {100 * far.difference:.2g} %, of {far.key} of "
+        f"{sentence}; the largest difference is {100 * far.difference:.3g} %, of {far.key} of "
         f"{_name(run)}: {number(far.here)} here on {run.kind}, {number(far.recorded)} recorded on "
         f"{record.kind}"
     )

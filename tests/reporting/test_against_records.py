@@ -69,7 +69,7 @@ def test_other_numbers_are_shown_with_both_intervals_and_machines(loaded, runs, 
     equal, claim = against_records(loaded, runs, other)
     assert equal.startswith(
         f"{numbers - 4} of {numbers} numbers are equal to the bit; the largest difference is "
-        f"{100 * 0.25 / (error + 0.25):.2g} %, of alignment error of scaled/seed-1: "
+        f"{100 * 0.25 / (error + 0.25):.3g} %, of alignment error of scaled/seed-1: "
     )
     assert f" here on {kind}, " in equal
     assert equal.endswith(" recorded on h100-1")
