@@ -8,6 +8,7 @@ from attnjax.experiment.ablation import (
     Setting as Setting,
     figures as figures,
 )
+from attnjax.experiment.best_of import BestOf as BestOf
 from attnjax.experiment.claims import Claim as Claim, gains as gains
 from attnjax.experiment.estimands import (
     Condition as Condition,
