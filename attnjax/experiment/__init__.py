@@ -9,6 +9,7 @@ from attnjax.experiment.ablation import (
     figures as figures,
 )
 from attnjax.experiment.above_best import AboveBest as AboveBest
+from attnjax.experiment.best_of import BestOf as BestOf
 from attnjax.experiment.claims import Claim as Claim, gains as gains
 from attnjax.experiment.crossing import Crossing as Crossing
 from attnjax.experiment.entry import crossed as crossed, enter as enter
