@@ -53,6 +53,12 @@ from attnjax.data.files import (
     read_text as read_text,
 )
 from attnjax.data.generated.dates import Dates as Dates
+from attnjax.data.generated.labeled_places import (
+    Drawn as Drawn,
+    LabeledPlaces as LabeledPlaces,
+    distinct as distinct,
+)
+from attnjax.data.generated.recall import MultiQueryRecall as MultiQueryRecall
 from attnjax.data.generated.regression import NoisyFunction as NoisyFunction
 from attnjax.data.generated.sequences import (
     AssociativeRecall as AssociativeRecall,
