@@ -65,8 +65,8 @@ def sigmoid(logits: Logits, mask: Allowed | None = None, bias: float | None = No
 def rectified(logits: Logits, mask: Allowed | None = None) -> Weights:
     """Compute each weight by itself: weights[t, s] = max(logits[t, s], 0) / n[t].
 
-    n[t] keys are allowed. Rows sum to any number that is not negative: a key far ahead of the
-    others has its logit's share of n, and a row of logits below 0 is 0, without a gradient.
+    n[t] keys are allowed. A row of logits below 0 is 0, without a gradient; no number bounds a
+    weight, nor the sum of a row, and float16 may overflow.
 
     Source: Wortsman et al. 2023, with the length of the sequence as n; Guo et al. 2024, whose
     program divides by n[t].

@@ -27,7 +27,7 @@ from attnjax.attention.linear import LinearAttention
 from attnjax.attention.local_align import LocalMonotonic, LocalPredictive
 from attnjax.attention.mask import Mask, Or, Prefix, Segments, Window, join
 from attnjax.attention.multihead import MultiHead
-from attnjax.attention.open_align import OffByOne, Rectified, Sigmoid, Sink, Softpick, StickBreaking
+from attnjax.attention.open_align import OffByOne, Sigmoid, Sink, Softpick, StickBreaking
 from attnjax.attention.pool import Pool, RelativeSum, weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.position_score import Alibi, Relative, Rotary, rotary
@@ -54,7 +54,7 @@ GOOD = (
             *(Attention(align=align) for align in (Sparsemax(), Entmax15(), TopK(k=2))),
             Attention(align=Softmax(temperature=2.0)),
             *(Attention(align=align) for align in (OffByOne(), Sink(), Sigmoid())),
-            *(Attention(align=align) for align in (Rectified(), Softpick(), StickBreaking())),
+            *(Attention(align=align) for align in (Softpick(), StickBreaking())),
             MultiHead(
                 head=Attention(score=Rotary()), heads=2, key_heads=1, query_key_norm=RMSNorm()
             ),
