@@ -52,6 +52,7 @@ from attnjax.data.files import (
     read_lines as read_lines,
     read_text as read_text,
 )
+from attnjax.data.generated.bigram_copy import BigramBackcopy as BigramBackcopy
 from attnjax.data.generated.counter_languages import (
     BooleanExpression as BooleanExpression,
     CounterLanguage as CounterLanguage,
@@ -60,6 +61,10 @@ from attnjax.data.generated.counter_languages import (
     ShuffledBrackets as ShuffledBrackets,
 )
 from attnjax.data.generated.dates import Dates as Dates
+from attnjax.data.generated.induction import (
+    DictionaryRecall as DictionaryRecall,
+    InductionHead as InductionHead,
+)
 from attnjax.data.generated.labeled_places import (
     Drawn as Drawn,
     LabeledPlaces as LabeledPlaces,

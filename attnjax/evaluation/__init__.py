@@ -24,6 +24,7 @@ from attnjax.evaluation.measures.perplexity import Perplexity as Perplexity
 from attnjax.evaluation.measures.regions import Regions as Regions
 from attnjax.evaluation.measures.regression import RegressionError as RegressionError
 from attnjax.evaluation.measures.saturation import Saturation as Saturation
+from attnjax.evaluation.measures.sinks import Sinks as Sinks
 from attnjax.evaluation.measures.state_size import StateSize as StateSize
 from attnjax.evaluation.measures.support import Support as Support
 from attnjax.evaluation.metric import (

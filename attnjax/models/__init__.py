@@ -29,6 +29,7 @@ from attnjax.models.feed_forward import (
     FeedForward as FeedForward,
     FeedForwardBase as FeedForwardBase,
     GatedFeedForward as GatedFeedForward,
+    NoFeedForward as NoFeedForward,
 )
 from attnjax.models.kernel_regression import KernelRegression as KernelRegression
 from attnjax.models.labeler import Labeler as Labeler
