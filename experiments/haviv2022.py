@@ -14,6 +14,10 @@ Sinusoids are added to embeddings that are multiplied by sqrt(D), as in Vaswani 
 embeddings of deviation 0.02 would vanish beside them. The paper has sinusoids 0.013 nats better
 than learned positions, which five seeds of this size cannot tell from 0: that is not asked.
 
+Seeds 21 to 25 were trained while the second region had the wrong sign: 2.91 bits a character
+without positions, 2.71 with learned ones, 2.75 with sinusoids, 2.64 with ALiBi. The regions are
+those that stood before; seeds 31 to 35 are new.
+
     attnjax run haviv2022    # ATTNJAX_DATA names what tinyshakespeare is in
 """
 
@@ -41,7 +45,7 @@ ablation = Ablation(
         "alibi": vary(base, {"model.**.head.score": Alibi(score=ScaledDot())}),
     },
     seeds=5,
-    first_seed=21,
+    first_seed=31,
     claims=(
         Claim(
             text="without positions at most 0.1 nats from learned ones",
@@ -54,7 +58,7 @@ ablation = Ablation(
         Claim(
             text="ALiBi at least 0.01 nats better than learned positions",
             estimand=Difference(bits, better="alibi", worse="learned"),
-            low=0.01 * NAT,
+            high=-0.01 * NAT,
             given=trained,
             source="Table 1: 0.035 nats (WikiText-103), 0.042 (the Pile); 0.01 is set by us",
         ),

@@ -14,7 +14,7 @@ from attnjax.config.vary import vary
 from attnjax.errors import UserError, unknown
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.experiment.claims import Claim, Verdict
-from attnjax.experiment.estimands import Results, RunMetrics
+from attnjax.experiment.estimands import Difference, Results, RunMetrics
 from attnjax.experiment.experiment import Experiment
 from attnjax.experiment.ties import Tied, at_ties
 from attnjax.experiment.tuning import Grid, check_grid
@@ -208,7 +208,10 @@ class Ablation:
         return self.variants[name]
 
     def check_claims(self, name: str, experiment: Experiment) -> None:
-        """Refuse a claim about a number that a variant, given resolved, does not measure."""
+        """Refuse a claim about a number that a variant, given resolved, does not measure.
+
+        A claim that calls a variant the better of two, and wants it worse, is refused, too.
+        """
         of_answers = () if experiment.metric is None else (experiment.metric.key,)
         for claim in self.claims:
             for estimand in claim.estimands:
@@ -216,6 +219,8 @@ class Ablation:
                 if name in estimand.variants and estimand.key not in known:
                     problem = _unmeasured(name, estimand.key, known)
                     raise UserError(f"the claim {claim.text!r} cannot be judged: {problem}")
+            if isinstance(claim.estimand, Difference) and name == claim.estimand.better:
+                _check_direction(claim, claim.estimand, experiment)
 
     def at(self, setting: str) -> "Ablation":
         """Return the ablation in one of its settings.
@@ -239,6 +244,20 @@ class Ablation:
             published=self.published if chosen.published is None else chosen.published,
             settings={},
             tune=tune,
+        )
+
+
+def _check_direction(claim: Claim, difference: Difference, experiment: Experiment) -> None:
+    """Refuse a region of a difference in which the variant that is called better is the worse."""
+    direction = experiment.better(difference.key.name)
+    asks = {"lower": claim.low > 0, "higher": claim.high < 0}
+    if direction is not None and asks[direction]:
+        side = "below" if direction == "lower" else "above"
+        raise UserError(
+            f"the claim {claim.text!r} calls {difference.better} the better variant, and its "
+            f"region has it worse than {difference.worse}: {direction} is better in "
+            f"{difference.key}, so the region wants values {side} 0; got {claim.low:g} to "
+            f"{claim.high:g}"
         )
 
 
