@@ -95,10 +95,12 @@ from attnjax.attention.mask import (
 from attnjax.attention.multihead import MultiHead as MultiHead
 from attnjax.attention.open_align import (
     OffByOne as OffByOne,
+    Rectified as Rectified,
     Sigmoid as Sigmoid,
     Sink as Sink,
     Softpick as Softpick,
     StickBreaking as StickBreaking,
+    rectified as rectified,
     sigmoid as sigmoid,
     softmax_with_sink as softmax_with_sink,
     softpick as softpick,

@@ -14,6 +14,7 @@ from attnjax.config.vary import vary
 from attnjax.errors import UserError, unknown
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.experiment.claims import Claim, Verdict
+from attnjax.experiment.crossing import Crossing
 from attnjax.experiment.estimands import Difference, Results, RunMetrics
 from attnjax.experiment.experiment import Experiment
 from attnjax.experiment.ties import Tied, at_ties
@@ -101,6 +102,7 @@ class Ablation:
             `attnjax.experiment.tuning`.
         tune_seed: the first seed of the runs that tune; none of them may be a variant's seed.
         tune_seeds: the number of runs at each point of the grid.
+        crossing: how the variants are crossed; None: they are not.
 
     Raises:
         UserError: there are no variants, a claim or figure names an unknown variant, a field has a
@@ -118,6 +120,7 @@ class Ablation:
     tune: Grid = field(default_factory=dict)
     tune_seed: NonNegativeInt = 1_000_000
     tune_seeds: PositiveInt = 3
+    crossing: Crossing | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -17,9 +17,10 @@ from markupsafe import Markup, escape
 
 from attnjax.evaluation.measures.base import Picture
 from attnjax.reporting import drawing, evidence
+from attnjax.reporting.crossings import cells, marked
 from attnjax.reporting.runs import CurvePoint, visible
 from attnjax.reporting.series import Panel, finite
-from attnjax.results.summary import ClaimRow
+from attnjax.results.summary import ClaimRow, Summary
 
 _FIGURES = Path(__file__).parent / "figures"
 
@@ -122,6 +123,35 @@ def learning(
         others=others,
         train=_curve(train.get(variant, ()), "var(--accent)"),
         valid=_curve(valid.get(variant, ()), "var(--second)"),
+    )
+
+
+def crossing(summary: Summary) -> Markup | None:
+    """Draw the means of crossed variants, rows down and columns across; None: there are none.
+
+    A cell is the darker the more is right; rows that are one's own are outlined.
+    """
+    found = cells(summary)
+    if summary.crossing is None or not found:
+        return None
+    entered, places, shown = summary.crossing.entered, list[str](), list[dict[str, Any]]()
+    for column, metrics in summary.crossing.columns.items():
+        places += [column, *(f"{column}, longer" for _ in metrics[1:])]
+    for cell in found:
+        names = (cell.column, *(f"{cell.column}, longer" for _ in cell.values[1:]))
+        for place, mean in zip(names, cell.means, strict=True):
+            if mean is not None and math.isfinite(mean):
+                where = {"row": marked(cell.row, entered), "place": place}
+                best = "*" if cell.best and place == names[-1] else ""
+                shown.append(where | {"shade": 0.7 * mean, "label": f"{100 * mean:.0f}{best}"})
+    own = {marked(name, entered) for name in entered}
+    return draw(
+        "crossing",
+        "Share of right answers, rows by columns",
+        places=places,
+        rows=[marked(name, entered) for name in summary.crossing.rows],
+        cells=shown,
+        entered=[cell for cell in shown if cell["row"] in own],
     )
 
 

@@ -60,6 +60,7 @@ def write(
         whose=summary.title.partition("  ")[2].strip(),
         note=_prose(summary.note),
         forest=partial(_drawn, figure.forest),
+        crossing=_drawn(figure.crossing, summary),
         costs=COSTS,
         spent={row.variant: costs(row, runs[row.variant]) for row in summary.rows},
         seeds=_seeds(summary),
