@@ -53,6 +53,9 @@ from attnjax.data.files import (
     read_text as read_text,
 )
 from attnjax.data.generated.dates import Dates as Dates
+from attnjax.data.generated.in_context_regression import (
+    InContextRegression as InContextRegression,
+)
 from attnjax.data.generated.regression import NoisyFunction as NoisyFunction
 from attnjax.data.generated.sequences import (
     AssociativeRecall as AssociativeRecall,

@@ -15,6 +15,7 @@ from attnjax.evaluation.measures.base import (
     Picture as Picture,
 )
 from attnjax.evaluation.measures.by_length import ByLength as ByLength
+from attnjax.evaluation.measures.gradient_step import OneGradientStep as OneGradientStep
 from attnjax.evaluation.measures.heads import Heads as Heads
 from attnjax.evaluation.measures.last_layer_gradient import LastLayerGradient as LastLayerGradient
 from attnjax.evaluation.measures.layer_cost import LayerCost as LayerCost

@@ -29,6 +29,7 @@ from attnjax.models.feed_forward import (
     FeedForwardBase as FeedForwardBase,
     GatedFeedForward as GatedFeedForward,
 )
+from attnjax.models.in_context_regressor import InContextRegressor as InContextRegressor
 from attnjax.models.kernel_regression import KernelRegression as KernelRegression
 from attnjax.models.language_model import LanguageModel as LanguageModel
 from attnjax.models.rnn_cells import (
