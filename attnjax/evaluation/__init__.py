@@ -24,6 +24,10 @@ from attnjax.evaluation.measures.perplexity import Perplexity as Perplexity
 from attnjax.evaluation.measures.regions import Regions as Regions
 from attnjax.evaluation.measures.regression import RegressionError as RegressionError
 from attnjax.evaluation.measures.saturation import Saturation as Saturation
+from attnjax.evaluation.measures.set_accuracy import (
+    AdaptiveGain as AdaptiveGain,
+    SetAccuracy as SetAccuracy,
+)
 from attnjax.evaluation.measures.support import Support as Support
 from attnjax.evaluation.metric import (
     Accuracy as Accuracy,
