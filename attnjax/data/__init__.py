@@ -56,7 +56,13 @@ from attnjax.data.generated.dates import Dates as Dates
 from attnjax.data.generated.in_context_regression import (
     InContextRegression as InContextRegression,
 )
+from attnjax.data.generated.labeled_places import (
+    Drawn as Drawn,
+    LabeledPlaces as LabeledPlaces,
+    distinct as distinct,
+)
 from attnjax.data.generated.max_retrieval import MaxRetrieval as MaxRetrieval
+from attnjax.data.generated.recall import MultiQueryRecall as MultiQueryRecall
 from attnjax.data.generated.regression import NoisyFunction as NoisyFunction
 from attnjax.data.generated.sequences import (
     AssociativeRecall as AssociativeRecall,

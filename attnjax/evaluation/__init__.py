@@ -17,6 +17,7 @@ from attnjax.evaluation.measures.base import (
 from attnjax.evaluation.measures.by_length import ByLength as ByLength
 from attnjax.evaluation.measures.gradient_step import OneGradientStep as OneGradientStep
 from attnjax.evaluation.measures.heads import Heads as Heads
+from attnjax.evaluation.measures.labels import LabelAccuracy as LabelAccuracy
 from attnjax.evaluation.measures.last_layer_gradient import LastLayerGradient as LastLayerGradient
 from attnjax.evaluation.measures.layer_cost import LayerCost as LayerCost
 from attnjax.evaluation.measures.masked_words import MaskedWords as MaskedWords

@@ -8,6 +8,7 @@ import numpy as np
 
 from attnjax.config.constraints import check_fields
 from attnjax.data.corpus import Corpus, Task
+from attnjax.data.examples import Examples
 from attnjax.data.vocabularies import SIDES, Vocabularies
 from attnjax.data.vocabulary import WordVocabulary
 from attnjax.decoding.beam import Beam
@@ -91,6 +92,7 @@ class Experiment:
             for side, vocabulary in zip(SIDES, corpus.vocabularies, strict=True):
                 if vocabulary is not None:
                     self.model.check_lengths(getattr(examples, side).lengths, where, side)
+            self._check_places(examples)
             self.model.check_examples(examples, where)
         resolved = self.with_vocabularies(corpus.vocabularies)
         model = resolved.model
@@ -104,6 +106,21 @@ class Experiment:
                 f"{type(model).__name__} cannot be searched for any: it is no SequenceModel"
             )
         return resolved
+
+    def _check_places(self, examples: Examples) -> None:
+        """Refuse a task that asks for labels at places, and a model that does not give any."""
+        if not examples or examples.ask_at_places == self.model.gives_labels:
+            return
+        task, model = type(self.task).__name__, type(self.model).__name__
+        if examples.ask_at_places:
+            raise UserError(
+                f"a {task} asks for labels at places of a source, and a {model} gives none: "
+                "choose a Labeler"
+            )
+        raise UserError(
+            f"a {model} gives labels at places of a source, and a {task} asks for none: choose a "
+            "task of LabeledPlaces"
+        )
 
     def with_vocabularies(self, vocabularies: Vocabularies) -> "Experiment":
         """Fill in vocabulary sizes and the default metric."""
