@@ -62,6 +62,7 @@ from attnjax.data.generated.labeled_places import (
     distinct as distinct,
 )
 from attnjax.data.generated.max_retrieval import MaxRetrieval as MaxRetrieval
+from attnjax.data.generated.modular_division import ModularDivision as ModularDivision
 from attnjax.data.generated.recall import MultiQueryRecall as MultiQueryRecall
 from attnjax.data.generated.regression import NoisyFunction as NoisyFunction
 from attnjax.data.generated.sequences import (

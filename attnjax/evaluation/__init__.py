@@ -30,6 +30,8 @@ from attnjax.evaluation.measures.set_accuracy import (
     SetAccuracy as SetAccuracy,
 )
 from attnjax.evaluation.measures.support import Support as Support
+from attnjax.evaluation.measures.training_accuracy import TrainingAccuracy as TrainingAccuracy
+from attnjax.evaluation.measures.updates_to import UpdatesTo as UpdatesTo
 from attnjax.evaluation.metric import (
     Accuracy as Accuracy,
     ChrF as ChrF,
