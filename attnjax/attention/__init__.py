@@ -48,6 +48,7 @@ from attnjax.attention.decay import (
     WordDecay as WordDecay,
 )
 from attnjax.attention.differential import DifferentialHeads as DifferentialHeads
+from attnjax.attention.fast_weights import FastWeights as FastWeights
 from attnjax.attention.feature_map import (
     EluPlusOne as EluPlusOne,
     FeatureMap as FeatureMap,

@@ -16,6 +16,7 @@ from attnjax.attention.bucketed_score import Bucketed
 from attnjax.attention.capped_score import SoftCap
 from attnjax.attention.decay import FeatureDecay, HeadDecay, NoDecay, SigmoidDecay, WordDecay
 from attnjax.attention.differential import DifferentialHeads
+from attnjax.attention.fast_weights import FastWeights
 from attnjax.attention.feature_map import EluPlusOne, FeatureMap, PositiveRandomFeatures
 from attnjax.attention.gate import OutputGate
 from attnjax.attention.hard_alibi import HardAlibi
@@ -79,6 +80,7 @@ GOOD = (
                 DeltaRule(decay=decay, largest_strength=2.0)
                 for decay in (NoDecay(), WordDecay(), FeatureDecay())
             ),
+            FastWeights(),
             # sums without a normalizer pass the range of float16: their models normalize them
             *(
                 MultiHead(head=DecayedState(decay=decay), heads=2, context_norm=RMSNorm())
