@@ -107,12 +107,13 @@ def claims(metric: str, low: float, kept: Condition | None = None) -> tuple[Clai
     """Return the statements of section 5.1, by the metric of a task."""
     more = Difference(metric, better="search", worse="encdec")
     longer = LengthGain(metric=metric, better="search", worse="encdec")
-    beats = 'section 5.1: "the proposed RNNsearch outperforms the conventional RNNencdec"'
-    drops = 'section 5.1: "dramatically drops as the length of the sentences increases"'
+    section = 'Bahdanau et al. 2015, section 5.1: "{}"'.format
+    beats = section("the proposed RNNsearch outperforms the conventional RNNencdec")
+    drops = section("dramatically drops as the length of the sentences increases")
     return (
         Claim(text="attention beats the vector", estimand=more, low=low, source=beats),
         Claim(
-            text="and by more on long sentences",
+            text="attention beats the vector by more on long sentences",
             estimand=longer,
             low=low,
             given=kept,

@@ -76,7 +76,7 @@ ablation = Ablation(
             low=-0.01,
             high=0.01,
             given=learnt,
-            source="section 4.1.1, of the loss; the region set by us",
+            source="Katharopoulos et al. 2020, section 4.1.1, of the loss",
         ),
         Claim(
             text="random features end at the perplexity of softmax",

@@ -86,7 +86,7 @@ def steps(metric: str, baseline: str, low: float) -> tuple[Claim, ...]:
     attention = {"attention helps": ("no_feeding", baseline)}
     feeding = {"input feeding helps": ("location", "no_feeding")}
     local = {"local-p beats location": ("local_p_general", "location")}
-    quote = 'section 4.1: "{}"'.format
+    quote = 'Luong et al. 2015, section 4.1: "{}"'.format
     return (
         *gains(metric, attention, low=low, source=quote("a significant boost of +2.8 BLEU")),
         *gains(metric, feeding, low=low, source=quote("another notable gain of +1.3 BLEU")),
@@ -100,7 +100,7 @@ first_steps = tuple(
         estimand=Difference("exact_match", better, worse),
         low=0.02,
         given=Value("exact_match", better) >= 0.1,
-        source=f"Table 1: {bleu} BLEU",
+        source=f"Luong et al. 2015, Table 1: {bleu} BLEU",
     )
     for better, worse, bleu in (("reverse", "forward", "+1.3"), ("dropout", "reverse", "+1.4"))
 )

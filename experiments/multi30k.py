@@ -112,7 +112,7 @@ ablation = Ablation(
             source="Bahdanau et al. 2015, section 5.1, of another corpus",
         ),
         Claim(
-            text="and by more on long sentences",
+            text="attention beats one vector by more on long sentences",
             estimand=LengthGain(metric="bleu", better="luong", worse="fixed_vector"),
             low=0.5,
             source="Bahdanau et al. 2015, section 5.1, of another corpus",

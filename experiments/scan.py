@@ -56,7 +56,7 @@ claims = (
         text="simple: nearly all commands right",
         estimand=simple,
         low=0.95,
-        source="Experiment 1: 99.7 % by the overall best network, 99.8 % at best",
+        source="Lake and Baroni 2018, Experiment 1: 99.7 % by the best network overall",
     ),
     Claim(
         text="longer commands: few are right",
@@ -64,7 +64,7 @@ claims = (
         low=0.10,
         high=0.25,
         given=simple >= 0.99,
-        source="Experiment 2: 13.8 % by the overall best network, 20.8 % at best",
+        source="Lake and Baroni 2018, Experiment 2: 13.8 % by the best network overall",
     ),
 )
 

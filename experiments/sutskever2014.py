@@ -64,7 +64,10 @@ paper = {
 }
 reversed_source = {"task.source_order": Reversed()}
 helps = {"reversed beats forward": ("reversed", "forward")}
-text = 'section 3.3: "the test BLEU scores of its decoded translations increased from 25.9 to 30.6"'
+text = (
+    "Sutskever et al. 2014, section 3.3: "
+    '"the test BLEU scores of its decoded translations increased from 25.9 to 30.6"'
+)
 
 ablation = Ablation(
     base=base,

@@ -80,7 +80,10 @@ def paper(name: str, pieces: int, average: int, dropout: float, bleu: dict[str, 
         changes=changes,
         variants={"big": vary(base, changes | large)},
         claims=gains(
-            "bleu", {"big beats base": ("big", "base")}, low=0.5, source="section 6.1 and Table 2"
+            "bleu",
+            {"big beats base": ("big", "base")},
+            low=0.5,
+            source="Vaswani et al. 2017, Table 2",
         ),
         published=figures(
             "Vaswani et al. 2017",

@@ -125,13 +125,13 @@ steps = {
     "D: dropout helps": ("base", "dropout_0.0"),
 }
 claims = (
-    *gains("bleu", steps, low=0.1, source="section 6.2, rows (A) to (D) of Table 3"),
+    *gains("bleu", steps, low=0.1, source="Vaswani et al. 2017, Table 3, rows (A) to (D)"),
     Claim(
         text="E: learned positions change nearly nothing",
         estimand=Difference("bleu", "learned", "base"),
         low=-0.3,
         high=0.3,
-        source="section 6.2, row (E) of Table 3",
+        source="Vaswani et al. 2017, Table 3, row (E): 25.8 and 25.7 BLEU",
     ),
 )
 

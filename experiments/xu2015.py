@@ -71,7 +71,7 @@ papers_weights = {
 }
 looks = partial(Difference, "region_accuracy")
 accuracy = Value("region_accuracy", "hard")
-table_1 = "Table 1, COCO: 24.3 soft, 25.0 hard"
+table_1 = "Xu et al. 2015, Table 1, COCO: 24.3 soft, 25.0 hard"
 hard_helps = {"hard beats soft": ("hard", "doubly_stochastic")}
 
 ablation = Ablation(
@@ -89,14 +89,14 @@ ablation = Ablation(
             text="hard looks at what it says: 3 times chance",
             estimand=accuracy,
             low=3 / 9,
-            source="section 5.4, in our words: the model looks where a person would",
+            source="Xu et al. 2015, section 5.4, in our words: it looks where people would",
         ),
         Claim(text="hard looks as well as soft", estimand=looks("hard", "soft"), low=-0.05),
         Claim(
             text="the doubly stochastic penalty helps soft to look",
             estimand=looks("doubly_stochastic", "soft"),
             low=0.05,
-            source="section 4.2.1, of BLEU and of richer captions; where it looks, in our words",
+            source="Xu et al. 2015, section 4.2.1, of BLEU; where it looks, in our words",
         ),
     ),
     settings={

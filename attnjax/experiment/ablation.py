@@ -73,6 +73,7 @@ class Setting:
         claims: of this setting alone; a region for one scale says nothing about another.
         published: None: the figures of the ablation.
         tune: None: the grid of the ablation.
+        differs: what differs from the paper: its way, then ours.
     """
 
     changes: Mapping[str, Any]
@@ -80,6 +81,7 @@ class Setting:
     claims: tuple[Claim, ...] = ()
     published: tuple[Published, ...] | None = None
     tune: Grid | None = None
+    differs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +103,7 @@ class Ablation:
             `attnjax.experiment.tuning`.
         tune_seed: the first seed of the runs that tune; none of them may be a variant's seed.
         tune_seeds: the number of runs at each point of the grid.
+        given_up: statements that are not claimed, and why.
 
     Raises:
         UserError: there are no variants, a claim or figure names an unknown variant, a field has a
@@ -118,6 +121,7 @@ class Ablation:
     tune: Grid = field(default_factory=dict)
     tune_seed: NonNegativeInt = 1_000_000
     tune_seeds: PositiveInt = 3
+    given_up: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_fields(self)
