@@ -80,12 +80,12 @@ def why_unrecorded(file: ExperimentFile) -> str:
 
 
 def differences(file: ExperimentFile) -> list[tuple[str, ...]]:
-    """Return in what the settings of a file differ from their papers, a row each."""
-    return [
-        (f"{file.name} --setting {name}", what, theirs, ours)
-        for name, setting in file.ablation.settings.items()
-        for what, (theirs, ours) in setting.differs.items()
-    ]
+    """Return in what settings of a file differ from their papers; equal rows are shared."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for name, setting in file.ablation.settings.items():
+        for what, (theirs, ours) in setting.differs.items():
+            rows.setdefault((what, theirs, ours), []).append(name)
+    return [(f"{file.name}, {' and '.join(names)}", *row) for row, names in rows.items()]
 
 
 def in_readme(readme: str, experiments: Sequence[Recorded]) -> str:

@@ -13,6 +13,7 @@ from attnjax.experiment.load import ExperimentFile, load
 from attnjax.reporting.found import MOST, FoundRow, findings, first
 from attnjax.reporting.picture import SeedDots, draw, shown
 from attnjax.reporting.recorded import Recorded, of_shipped
+from attnjax.reporting.results_page import differences, page, why_unrecorded
 from attnjax.results.read import read_records
 from attnjax.runs.catalog import find, names
 
@@ -99,6 +100,38 @@ def test_decided_claims_beside_a_number_come_first_if_there_are_too_many(experim
     kept = [found.text for found in first(rows)]
     assert kept == ["words"] + ["number"] * (MOST - 1)
     assert [found.text for found in first(rows[:4])] == ["undecided"] * 2 + ["words"] * 2
+
+
+def test_a_file_says_why_it_has_no_records(files, experiments):
+    """And no longer says so when it has some."""
+    own = [one for one in experiments if one.loaded.setting is None]
+    recorded = {one.loaded.name for one in own if one.summary.records}
+    assert {file.name for file in files if not why_unrecorded(file)} == recorded
+
+
+def test_what_is_left_out_and_what_differs_is_on_the_page(files, experiments):
+    one = experiments[0]
+    ablation = replace(one.loaded.ablation, given_up={"that it sings": "nothing is heard"})
+    found = replace(one, loaded=replace(one.loaded, ablation=ablation))
+    assert "- that it sings: nothing is heard" in page([found], "attnjax results")
+    differing = next(file for file in files if file.name == "sutskever2014")
+    assert differences(differing)
+    shared = next(file for file in files if file.name == "bahdanau2015")
+    assert {row[0] for row in differences(shared)} == {"bahdanau2015, paper and paper_30"}
+    text = page([found], "attnjax results", files)
+    for _, what, theirs, ours in differences(differing):
+        assert f"| sutskever2014, paper | {what} | {theirs} | {ours} |" in text
+
+
+def test_every_setting_called_paper_says_in_what_it_differs(files):
+    papers = {
+        (file.name, name): setting.differs
+        for file in files
+        for name, setting in file.ablation.settings.items()
+        if name.startswith(("paper", "nanogpt"))
+    }
+    assert len(papers) > 10
+    assert not [names for names, differs in papers.items() if not differs]
 
 
 def test_a_picture_is_drawn_again_if_its_numbers_change(tmp_path, monkeypatch):
