@@ -29,7 +29,7 @@ from attnjax.data.corpora.parallel_text import (
     TabSeparated as TabSeparated,
 )
 from attnjax.data.corpora.raw_text import RawText as RawText, TextStream as TextStream
-from attnjax.data.corpora.scan import Scan as Scan
+from attnjax.data.corpora.scan import Scan as Scan, ScanByActions as ScanByActions
 from attnjax.data.corpora.sentences import (
     LearnedFrom as LearnedFrom,
     SentencePairs as SentencePairs,

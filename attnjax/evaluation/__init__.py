@@ -20,6 +20,7 @@ from attnjax.evaluation.measures.heads import Heads as Heads
 from attnjax.evaluation.measures.labels import LabelAccuracy as LabelAccuracy
 from attnjax.evaluation.measures.last_layer_gradient import LastLayerGradient as LastLayerGradient
 from attnjax.evaluation.measures.layer_cost import LayerCost as LayerCost
+from attnjax.evaluation.measures.longer_windows import LongerWindows as LongerWindows
 from attnjax.evaluation.measures.masked_words import MaskedWords as MaskedWords
 from attnjax.evaluation.measures.perplexity import Perplexity as Perplexity
 from attnjax.evaluation.measures.regions import Regions as Regions

@@ -74,6 +74,7 @@ class Setting:
         claims: of this setting alone; a region for one scale says nothing about another.
         published: None: the figures of the ablation.
         tune: None: the grid of the ablation.
+        differs: what differs from the paper: its way, then ours.
     """
 
     changes: Mapping[str, Any]
@@ -81,6 +82,7 @@ class Setting:
     claims: tuple[Claim, ...] = ()
     published: tuple[Published, ...] | None = None
     tune: Grid | None = None
+    differs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +105,8 @@ class Ablation:
         tune_seed: the first seed of the runs that tune; none of them may be a variant's seed.
         tune_seeds: the number of runs at each point of the grid.
         crossing: how the variants are crossed; None: they are not.
+        given_up: statements that are not claimed, and why.
+        differs: what differs from the paper: its way, then ours; that of a setting, see `at`.
 
     Raises:
         UserError: there are no variants, a claim or figure names an unknown variant, a field has a
@@ -121,6 +125,8 @@ class Ablation:
     tune_seed: NonNegativeInt = 1_000_000
     tune_seeds: PositiveInt = 3
     crossing: Crossing | None = None
+    given_up: Mapping[str, str] = field(default_factory=dict)
+    differs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -239,14 +245,19 @@ class Ablation:
             if path in chosen.changes:
                 raise UserError(f"{path} is changed, and tuned too: give the setting its own tune")
         variants = {name: vary(variant, chosen.changes) for name, variant in self.variants.items()}
+        variants |= chosen.variants
+        # a base that is run as a variant is that of the setting, too
+        of_base = (name for name, variant in self.variants.items() if variant == self.base)
+        base = next((variants[name] for name in of_base), vary(self.base, chosen.changes))
         return replace(
             self,
-            base=vary(self.base, chosen.changes),
-            variants=variants | dict(chosen.variants),
+            base=base,
+            variants=variants,
             claims=chosen.claims,
             published=self.published if chosen.published is None else chosen.published,
             settings={},
             tune=tune,
+            differs=chosen.differs,
         )
 
 
