@@ -10,9 +10,7 @@ with T S, and no [T, S] weights are computed.
 """
 
 from dataclasses import field
-from functools import reduce
 from math import ceil
-from operator import and_
 from typing import Any, NamedTuple
 
 import jax
@@ -21,10 +19,10 @@ from jaxtyping import Array, Float
 
 from attnjax.attention.attention import AttentionBase
 from attnjax.attention.feature_map import EluPlusOne, FeatureMap
-from attnjax.attention.mask import Causal, Mask, MaskLike, Padding, as_mask, zero_hidden
+from attnjax.attention.key_rules import key_rules
+from attnjax.attention.mask import Causal, MaskLike, Padding, as_mask, zero_hidden
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
-from attnjax.errors import UserError
 
 CHUNK = 64
 """The number of causal queries in a chunk, a power of 2. A query sees the keys of its own
@@ -232,7 +230,7 @@ class LinearAttention(AttentionBase):
         deterministic: bool,
     ) -> Contexts:
         dtype, features = memory.value.dtype, self.feature_map(query)
-        present, causal = _rules(as_mask(mask, query))
+        present, _, causal = key_rules(as_mask(mask, query), "LinearAttention", packs=False)
         if present is not None:
             memory = _hide(memory, present)
             memory = memory._replace(value=zero_hidden(Padding(present), memory.value))
@@ -263,16 +261,3 @@ def _hide(memory: LinearMemory, present: jax.Array) -> LinearMemory:
     """Hide the keys of a memory where booleans [..., S] are False."""
     log_features = jnp.where(present[..., None], memory.log_features, -jnp.inf)
     return memory._replace(log_features=log_features)
-
-
-def _rules(mask: Mask) -> tuple[jax.Array | None, bool]:
-    """Return which keys [..., S] are not padding (None: all), and whether the mask is causal."""
-    rules = mask.rules()
-    for rule in rules:
-        if not isinstance(rule, Padding | Causal):
-            raise UserError(
-                "LinearAttention takes the masks Padding and Causal, which need no weights; got "
-                f"{type(rule).__name__}: use Attention"
-            )
-    present = [rule.present for rule in rules if isinstance(rule, Padding)]
-    return reduce(and_, present) if present else None, any(isinstance(r, Causal) for r in rules)
