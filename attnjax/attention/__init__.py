@@ -52,6 +52,8 @@ from attnjax.attention.feature_map import (
     EluPlusOne as EluPlusOne,
     FeatureMap as FeatureMap,
     PositiveRandomFeatures as PositiveRandomFeatures,
+    SignedFeatureMap as SignedFeatureMap,
+    TaylorFeatures as TaylorFeatures,
 )
 from attnjax.attention.gate import Gate as Gate, OutputGate as OutputGate
 from attnjax.attention.hard_alibi import HardAlibi as HardAlibi

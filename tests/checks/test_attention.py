@@ -16,7 +16,12 @@ from attnjax.attention.bucketed_score import Bucketed
 from attnjax.attention.capped_score import SoftCap
 from attnjax.attention.decay import FeatureDecay, HeadDecay, NoDecay, SigmoidDecay, WordDecay
 from attnjax.attention.differential import DifferentialHeads
-from attnjax.attention.feature_map import EluPlusOne, FeatureMap, PositiveRandomFeatures
+from attnjax.attention.feature_map import (
+    EluPlusOne,
+    FeatureMap,
+    PositiveRandomFeatures,
+    TaylorFeatures,
+)
 from attnjax.attention.gate import OutputGate
 from attnjax.attention.hard_alibi import HardAlibi
 from attnjax.attention.hard_align import HardMax
@@ -86,6 +91,7 @@ GOOD = (
             ),
             LinearAttention(),
             LinearAttention(feature_map=PositiveRandomFeatures()),
+            LinearAttention(feature_map=TaylorFeatures()),
             MultiHead(
                 head=LinearAttention(feature_map=PositiveRandomFeatures(features=3)), heads=2
             ),
