@@ -36,6 +36,7 @@ from attnjax.attention.open_align import OffByOne, Sigmoid, Sink, Softpick, Stic
 from attnjax.attention.pool import Pool, RelativeSum, weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.position_score import Alibi, Relative, Rotary, rotary
+from attnjax.attention.recurrence import CHUNK
 from attnjax.attention.recurrent import DecayedState, DeltaRule, RecurrentAttention
 from attnjax.attention.rotary_scaling import Yarn
 from attnjax.attention.score import Additive, Dot, General, Score, dot
@@ -115,10 +116,11 @@ def test_parts_of_attnjax_have_every_property(attention):
     parts = [attention, *(part for _, part in walk(attention))]
     is_linear = any(isinstance(part, LinearAttention) for part in parts)
     is_absolute = any(isinstance(part, LocalPredictive | Or) for part in parts)
-    has_state = any(isinstance(part, RecurrentAttention) for part in parts)
+    of_recurrence = 3 * any(isinstance(part, RecurrentAttention) for part in parts)
+    has_gates = any(isinstance(part, Forgetting) for part in parts)
     has_mask = any(isinstance(part, Mask) for part in parts)
     findings = check_attention(attention)
-    assert len(findings) == 10 - is_linear - is_absolute + has_mask + has_state
+    assert len(findings) == 11 - is_linear - is_absolute + has_mask + has_gates + of_recurrence
     assert not [finding for finding in findings if finding.problem]
 
 
@@ -182,6 +184,52 @@ class Leaking(DeltaRule):
 
     def step(self, query, memory, state):
         return super().step(query, memory, 0.9 * state)
+
+
+class HalfForgotten(DeltaRule):
+    """A delta rule by chunks that do not hand on their state."""
+
+    def attend(self, query, memory, mask=None, *, positions=Positions(), deterministic):
+        halves = slice(CHUNK), slice(CHUNK, None)
+        contexts = [
+            super(HalfForgotten, self).attend(
+                query[:, rows],
+                jax.tree.map(lambda x, rows=rows: x[:, rows], memory),
+                mask if memory.key.shape[1] > CHUNK else None,
+                positions=positions,
+                deterministic=deterministic,
+            )
+            for rows in halves
+            if query[:, rows].shape[1]
+        ]
+        return jnp.concatenate(contexts, 1)
+
+
+class Fading(DecayedState):
+    """Steps and chunks that agree, and forget a little whatever the decay says."""
+
+    def step(self, query, memory, state):
+        return super().step(query, self.faded(memory), state)
+
+    def attend(self, query, memory, mask=None, **options):
+        return super().attend(query, self.faded(memory), mask, **options)
+
+    def faded(self, memory):
+        return memory._replace(log_decay=memory.log_decay - 0.1)
+
+
+class Centered(Attention):
+    """An attention that takes the mean of all keys from each of them."""
+
+    def prepare(self, key, value, inputs=None):
+        return super().prepare(key - key.mean(-2, keepdims=True), value, inputs)
+
+
+class NeverOpen(Forgetting):
+    """Forget gates that count their own key, and are not 1 where they say so."""
+
+    def __call__(self, prepared, allowed, shape):
+        return super().__call__(prepared - 0.1, allowed, shape)
 
 
 class Mistold(Dot):
@@ -289,6 +337,10 @@ class Broken(Score):
             Leaking(),
             {"one query at a time equals all", "a word of strength 0 leaves the state"},
         ),
+        (HalfForgotten(), {"chunks and steps are the recurrence"}),
+        (Fading(), {"chunks and steps are the recurrence", "a decay of 1 forgets nothing"}),
+        (Centered(), {"keys in two pieces equal all at once"}),
+        (Attention(bias=NeverOpen()), {"gates of 1 forget nothing"}),
         (Attention(score=Mistold()), {"the same context if the weights are requested"}),
         (Attention(score=Broken()), {"can be called"}),
         (Attention(score=TurnedThenScaled()), {"moved positions give the same context"}),
