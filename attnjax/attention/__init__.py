@@ -158,6 +158,7 @@ from attnjax.attention.score import (
     scaled_dot as scaled_dot,
     soft_cap as soft_cap,
 )
+from attnjax.attention.selective import SelectiveHeads as SelectiveHeads
 from attnjax.attention.self_attentive import (
     SelfAttentive as SelfAttentive,
     redundancy as redundancy,

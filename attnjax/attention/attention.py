@@ -19,7 +19,7 @@ from attnjax.attention.mask import Mask, MaskLike, allowed_pairs, as_mask, join,
 from attnjax.attention.pool import Pool, WeightedSum
 from attnjax.attention.position import Positions
 from attnjax.attention.score import ScaledDot, Score
-from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
+from attnjax.attention.shapes import Contexts, Keys, Logits, OneQuery, Queries, Values
 from attnjax.attention.traits import Expectations
 from attnjax.config.constraints import DropoutRate
 from attnjax.config.walk import walk
@@ -203,13 +203,16 @@ class Attention(AttentionBase):
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
+        added: Logits | None = None,
         deterministic: bool,
     ) -> Contexts:
+        """As `AttentionBase.attend`; `added` is added to the logits, which are then computed."""
         mask = join(self.mask, as_mask(mask, query))
         key, value = (zero_hidden(mask, x) for x in (memory.key, memory.value))
         length = min(query.shape[-2], value.shape[-2])
         given, positions = positions, positions.filled(query, value)
-        if kernel := self.kernel(length, mask, deterministic=deterministic):
+        kernel = self.kernel(length, mask, deterministic=deterministic) if added is None else None
+        if kernel:
             product = self.score.as_dot_product(query, key, positions).times(self.align.factor())
             sink = self.align.sink_logit()
             if sink is not None:
@@ -221,6 +224,8 @@ class Attention(AttentionBase):
         allowed = allowed_pairs(mask, positions, logits.shape)
         if self.bias is not None:
             logits = logits + self.bias(memory.bias, allowed, logits.shape)
+        if added is not None:
+            logits = logits + added
         weights = self.align(logits, allowed, AlignContext(query, positions))
         sow(self, "attention", "logits", logits)
         sow(self, "attention", "weights", weights)

@@ -41,6 +41,7 @@ from attnjax.attention import (
     ScaledDot,
     Score,
     Segments,
+    SelectiveHeads,
     SelfAttentive,
     SoftCap,
     Softmax,
@@ -106,6 +107,7 @@ ATTENTIONS: dict[str, AttentionBase] = {
     "DeltaRule": DeltaRule(),
     "LatentAttention": LatentAttention(heads=2, latent_width=3, rotary_width=2),
     "DifferentialHeads": DifferentialHeads(heads=2),
+    "SelectiveHeads": SelectiveHeads(heads=2),
 }
 ONE_HEAD = ("LinearAttention", "LastState", "SelfAttentive", "DecayedState", "DeltaRule")
 HEADS = {

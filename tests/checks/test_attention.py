@@ -40,6 +40,7 @@ from attnjax.attention.recurrence import CHUNK
 from attnjax.attention.recurrent import DecayedState, DeltaRule, RecurrentAttention
 from attnjax.attention.rotary_scaling import Yarn
 from attnjax.attention.score import Additive, Dot, General, Score, dot
+from attnjax.attention.selective import SelectiveHeads
 from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK
 from attnjax.attention.talking_heads import TalkingHeads
 from attnjax.checks import check_attention
@@ -81,6 +82,7 @@ GOOD = (
             MultiHead(heads=2, query_key_norm=RMSNorm(), gate=OutputGate()),
             *(LatentAttention(heads=2, latent_width=r, rotary_width=2) for r in (3, 40)),
             DifferentialHeads(heads=2),
+            SelectiveHeads(heads=2),
             *(
                 DeltaRule(decay=decay, largest_strength=2.0)
                 for decay in (NoDecay(), WordDecay(), FeatureDecay())
