@@ -110,16 +110,18 @@ class AttentionBase(Expectations, Mixer):
         *,
         positions: Positions = Positions(),
         deterministic: bool,
+        **prepare: Any,
     ) -> Float[Array, "*#B T _"]:
         """Call `prepare`, then `attend`: [..., T, K], [..., S, K], [..., S, V] -> [..., T, any].
 
-        The key defaults to the query and the value to the key, as in Flax.
+        The key defaults to the query and the value to the key, as in Flax. Other options are those
+        that the `prepare` of the attention's class has.
         """
         key = query if key is None else key
         value = key if value is None else value
         # `attend` does it too, but the gradients of a projection before would be NaN
         key, value = (zero_hidden(as_mask(mask, query), x) for x in (key, value))
-        memory = self.prepare(key, value)
+        memory = self.prepare(key, value, **prepare)
         return self.attend(query, memory, mask, positions=positions, deterministic=deterministic)
 
 

@@ -8,7 +8,7 @@ from flax import linen as nn
 
 from attnjax.attention.attention import Attention
 from attnjax.attention.mask import Mask, MaskLike, allowed_pairs, as_mask, join, zero_hidden
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.multihead import FirstValues, MultiHead
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, Queries, Values
 from attnjax.errors import UserError
@@ -60,8 +60,10 @@ class SelectiveHeads(MultiHead):
             )
 
     @nn.compact
-    def prepare(self, key: Keys, value: Values) -> SelectiveMemory:
-        heads = super().prepare(key, value)
+    def prepare(
+        self, key: Keys, value: Values, first: FirstValues | None = None
+    ) -> SelectiveMemory:
+        heads = super().prepare(key, value, first)
         return SelectiveMemory(heads, self._project_queries(key)[..., 0, :])
 
     def start(self, memory: SelectiveMemory) -> None:
