@@ -214,14 +214,18 @@ class Attention(AttentionBase):
         length = min(query.shape[-2], value.shape[-2])
         given, positions = positions, positions.filled(query, value)
         kernel = self.kernel(length, mask, deterministic=deterministic) if added is None else None
+        sides = None
+        if kernel and self.bias is not None:
+            sides = self.bias.sides(memory.bias, mask, given, query.shape[-2])
+            kernel = kernel if sides is not None else self._without_sides()
         if kernel:
             product = self.score.as_dot_product(query, key, positions).times(self.align.factor())
             sink = self.align.sink_logit()
             if sink is not None:
                 sink = jnp.broadcast_to(jnp.asarray(sink, wide(query)), (*query.shape[:-2], 1, 1))
-            return kernel(
-                Inputs(value=value, mask=mask, positions=given, sink=sink, **product._asdict())
-            )
+            sides = sides if sides is None else sides.times(self.align.factor())
+            own = {"mask": mask, "positions": given, "sink": sink, "sides": sides}
+            return kernel(Inputs(value=value, **own, **product._asdict()))
         logits = self.score(query, key, positions)
         allowed = allowed_pairs(mask, positions, logits.shape)
         if self.bias is not None:
@@ -245,13 +249,27 @@ class Attention(AttentionBase):
         return dispatch.choose(self.implementation, length, mask, needed=needed, training=training)
 
     @nn.nowrap
+    def _without_sides(self) -> None:
+        """Refuse the kernel that the user chose: the bias is of pairs."""
+        if self.implementation != "auto":
+            raise UserError(
+                f"the bias {type(self.bias).__name__} needs the [T, S] weights under masks other "
+                "than Padding, or Causal with Padding, Window and Segments at positions 0, 1, ...; "
+                f"implementation {self.implementation} does not compute them: choose auto or dense"
+            )
+
+    @nn.nowrap
     def needs_weights(self, *, deterministic: bool) -> str | None:
         """Return the part that no fused kernel can compute, in words, or None."""
         for kind, part in (("score", self.score), ("align", self.align), ("pool", self.pool)):
             if not part.is_fusible():
                 return f"the {kind} {part.in_words()}"
         if self.bias is not None:
-            return f"the bias {type(self.bias).__name__}"
+            name = type(self.bias).__name__
+            if not self.bias.is_fusible():
+                return f"the bias {name}"
+            if self.score.is_capped():
+                return f"the bias {name} after the cap of {self.score.in_words()}"
         if self.score.is_capped() and isinstance(self.align, LearnedScale):
             return f"the align LearnedScale after the cap of {self.score.in_words()}"
         return "dropout of weights" if self.dropout and not deterministic else None

@@ -164,6 +164,8 @@ class MultiHead(AttentionBase):
         head = self.head
         if type(head) is not Attention or head.needs_weights(deterministic=True):
             return False
+        if head.bias is not None:
+            return False
         if not (head.score.same_in_every_head() and head.align.same_in_every_head()):
             return False
         if self._group > 1 and head.is_mutable_collection("attention"):
