@@ -42,6 +42,7 @@ from attnjax.attention import (
     ScaledDot,
     Score,
     Segments,
+    SelectiveHeads,
     SelfAttentive,
     SoftCap,
     Softmax,
@@ -108,6 +109,7 @@ ATTENTIONS: dict[str, AttentionBase] = {
     "FastWeights": FastWeights(),
     "LatentAttention": LatentAttention(heads=2, latent_width=3, rotary_width=2),
     "DifferentialHeads": DifferentialHeads(heads=2),
+    "SelectiveHeads": SelectiveHeads(heads=2),
 }
 ONE_HEAD = (
     "LinearAttention",
