@@ -16,6 +16,9 @@ delta is the paper's, with features elu + 1 that are divided by their sum, witho
 "diverged"; delta_unit is today's, without features, with keys and queries of length 1. linear is
 Katharopoulos et al.'s, with its normalizer.
 
+softmax has learnt if it is below 2.1 nats: without positions the recipe ends at 2.02 nats, as five
+runs of `haviv2022` with other seeds did before this was set; with learned ones at 1.88.
+
     attnjax run schlag2021    # ATTNJAX_DATA names what tinyshakespeare is in; 2 to 4 minutes a run
 """
 
@@ -30,7 +33,7 @@ bits = "bits_per_character"
 NAT = 1 / math.log(2)
 """A nat, in bits."""
 
-trained = Value(bits, "softmax") <= 1.95 * NAT
+trained = Value(bits, "softmax") <= 2.1 * NAT
 
 ablation = Ablation(
     base=base,

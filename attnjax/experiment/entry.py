@@ -43,7 +43,8 @@ def enter(ablation: Ablation, name: str, changes: Mapping[str, Any]) -> Ablation
         raise UserError("a row is entered into an ablation that has a crossing; got one without")
     if name in crossing.rows:
         raise UserError(
-            f"the row {name!r} is there already, among {', '.join(crossing.rows)}: take another name"
+            f"the row {name!r} is there already: choose another name than "
+            f"those of {', '.join(crossing.rows)}"
         )
     first = crossing.rows[0]
     added = {
