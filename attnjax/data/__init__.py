@@ -29,7 +29,7 @@ from attnjax.data.corpora.parallel_text import (
     TabSeparated as TabSeparated,
 )
 from attnjax.data.corpora.raw_text import RawText as RawText, TextStream as TextStream
-from attnjax.data.corpora.scan import Scan as Scan
+from attnjax.data.corpora.scan import Scan as Scan, ScanByActions as ScanByActions
 from attnjax.data.corpora.sentences import (
     LearnedFrom as LearnedFrom,
     SentencePairs as SentencePairs,
@@ -61,6 +61,9 @@ from attnjax.data.generated.counter_languages import (
     ShuffledBrackets as ShuffledBrackets,
 )
 from attnjax.data.generated.dates import Dates as Dates
+from attnjax.data.generated.in_context_regression import (
+    InContextRegression as InContextRegression,
+)
 from attnjax.data.generated.induction import (
     DictionaryRecall as DictionaryRecall,
     InductionHead as InductionHead,
@@ -70,6 +73,8 @@ from attnjax.data.generated.labeled_places import (
     LabeledPlaces as LabeledPlaces,
     distinct as distinct,
 )
+from attnjax.data.generated.max_retrieval import MaxRetrieval as MaxRetrieval
+from attnjax.data.generated.modular_division import ModularDivision as ModularDivision
 from attnjax.data.generated.periodic_languages import (
     Ending as Ending,
     EvenOnes as EvenOnes,

@@ -75,9 +75,14 @@ def seeds(metric: str, values: Mapping[str, Sequence[float | None]]) -> Markup |
     None: no variant has two seeds with a value.
     """
     columns = {variant: finite(column) for variant, column in values.items()}
-    points = [{"variant": name, "value": v} for name, column in columns.items() for v in column]
     if max(map(len, columns.values()), default=0) < 2:
         return None
+    return dots(metric, columns)
+
+
+def dots(metric: str, columns: Mapping[str, Sequence[float]]) -> Markup:
+    """Draw the finite values of a metric: a dot each, and a stroke at each variant's mean."""
+    points = [{"variant": name, "value": v} for name, column in columns.items() for v in column]
     every = [point["value"] for point in points]
     scale = {"type": _kind(every, ratio=100), "zero": False, "nice": False, "padding": 8}
     scale, axis = _fitted(every, scale, {"tickCount": 4})
@@ -87,7 +92,7 @@ def seeds(metric: str, values: Mapping[str, Sequence[float | None]]) -> Markup |
         title=metric,
         points=points,
         means=[{"variant": k, "value": sum(v) / len(v)} for k, v in columns.items() if v],
-        variants=list(values),
+        variants=list(columns),
         scale=scale,
         axis=axis,
     )

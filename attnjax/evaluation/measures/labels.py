@@ -30,16 +30,16 @@ class LabelAccuracy(Measure):
     """The share of labels of the test split that are right: the most probable one is.
 
     "label_accuracy" counts labels, "all_labels" examples of which every label is right. If
-    `longest` is given, both are those of the sources that are at most so many words long, and
-    "label_accuracy_beyond" is the mean, over the lengths of the others, of the share of labels that
-    are right at that length, as Deletang et al. 2023, section 4, score generalization.
+    `longest` is given, both are those of the sources that are at most so many words long. Of the
+    longer ones "label_accuracy_beyond" and "all_labels_beyond" are the means, over their lengths,
+    of the same shares at each length, as Deletang et al. 2023, section 4, score generalization.
 
     Attributes:
         longest: the number of words of the longest source of training; None: lengths do not matter.
     """
 
     numbers: ClassVar[Numbers] = dict.fromkeys(
-        ("label_accuracy", "all_labels", "label_accuracy_beyond"), "higher"
+        ("label_accuracy", "all_labels", "label_accuracy_beyond", "all_labels_beyond"), "higher"
     )
     shares = frozenset(numbers)
 
@@ -47,7 +47,7 @@ class LabelAccuracy(Measure):
 
     def keys(self, metric: Metric | None) -> Sequence[MetricKey]:
         keys = super().keys(metric)
-        return keys if self.longest is not None else keys[:-1]
+        return keys if self.longest is not None else keys[:2]
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
@@ -74,8 +74,8 @@ class LabelAccuracy(Measure):
         seen = lengths <= (lengths.max() if self.longest is None else self.longest)
         values = [*_shares(right[seen])]
         if self.longest is not None:
-            beyond = [_shares(right[lengths == length])[0] for length in np.unique(lengths[~seen])]
-            values.append(float(np.mean(beyond)))
+            beyond = [_shares(right[lengths == length]) for length in np.unique(lengths[~seen])]
+            values.extend(np.mean(beyond, axis=0).tolist())
         keys = zip(self.keys(None), values, strict=True)
         return [Measurement(key, value, "higher") for key, value in keys]
 

@@ -63,6 +63,7 @@ def test_beyond_the_trained_length_every_length_weighs_the_same():
         "label_accuracy": pytest.approx(4 / 5),
         "all_labels": pytest.approx(2 / 3),
         "label_accuracy_beyond": pytest.approx((3 / 4 + 1 / 2) / 2),
+        "all_labels_beyond": pytest.approx((1 / 2 + 0) / 2),
     }
 
 
