@@ -29,7 +29,7 @@ from attnjax.data.corpora.parallel_text import (
     TabSeparated as TabSeparated,
 )
 from attnjax.data.corpora.raw_text import RawText as RawText, TextStream as TextStream
-from attnjax.data.corpora.scan import Scan as Scan
+from attnjax.data.corpora.scan import Scan as Scan, ScanByActions as ScanByActions
 from attnjax.data.corpora.sentences import (
     LearnedFrom as LearnedFrom,
     SentencePairs as SentencePairs,
@@ -52,6 +52,7 @@ from attnjax.data.files import (
     read_lines as read_lines,
     read_text as read_text,
 )
+from attnjax.data.generated.bigram_copy import BigramBackcopy as BigramBackcopy
 from attnjax.data.generated.counter_languages import (
     BooleanExpression as BooleanExpression,
     CounterLanguage as CounterLanguage,
@@ -60,11 +61,20 @@ from attnjax.data.generated.counter_languages import (
     ShuffledBrackets as ShuffledBrackets,
 )
 from attnjax.data.generated.dates import Dates as Dates
+from attnjax.data.generated.in_context_regression import (
+    InContextRegression as InContextRegression,
+)
+from attnjax.data.generated.induction import (
+    DictionaryRecall as DictionaryRecall,
+    InductionHead as InductionHead,
+)
 from attnjax.data.generated.labeled_places import (
     Drawn as Drawn,
     LabeledPlaces as LabeledPlaces,
     distinct as distinct,
 )
+from attnjax.data.generated.max_retrieval import MaxRetrieval as MaxRetrieval
+from attnjax.data.generated.modular_division import ModularDivision as ModularDivision
 from attnjax.data.generated.periodic_languages import (
     Ending as Ending,
     EvenOnes as EvenOnes,

@@ -29,7 +29,9 @@ from attnjax.models.feed_forward import (
     FeedForward as FeedForward,
     FeedForwardBase as FeedForwardBase,
     GatedFeedForward as GatedFeedForward,
+    NoFeedForward as NoFeedForward,
 )
+from attnjax.models.in_context_regressor import InContextRegressor as InContextRegressor
 from attnjax.models.kernel_regression import KernelRegression as KernelRegression
 from attnjax.models.labeler import Labeler as Labeler
 from attnjax.models.language_model import LanguageModel as LanguageModel
@@ -57,6 +59,7 @@ from attnjax.models.sequence_layers import (
     SequenceLayer as SequenceLayer,
 )
 from attnjax.models.sequence_model import LabelModel as LabelModel, SequenceModel as SequenceModel
+from attnjax.models.set_classifier import SetClassifier as SetClassifier
 from attnjax.models.sown_attention import LayerAttention as LayerAttention
 from attnjax.models.text_encoder import EncodedText as EncodedText, TextEncoder as TextEncoder
 from attnjax.models.transformer import Transformer as Transformer

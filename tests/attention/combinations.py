@@ -26,6 +26,7 @@ from attnjax.attention import (
     DifferentialHeads,
     Epanechnikov,
     ExcludeSelf,
+    FastWeights,
     LastState,
     LatentAttention,
     LinearAttention,
@@ -41,6 +42,7 @@ from attnjax.attention import (
     ScaledDot,
     Score,
     Segments,
+    SelectiveHeads,
     SelfAttentive,
     SoftCap,
     Softmax,
@@ -104,10 +106,19 @@ ATTENTIONS: dict[str, AttentionBase] = {
     "SelfAttentive": SelfAttentive(hops=2, width=3),
     "DecayedState": DecayedState(),
     "DeltaRule": DeltaRule(),
+    "FastWeights": FastWeights(),
     "LatentAttention": LatentAttention(heads=2, latent_width=3, rotary_width=2),
     "DifferentialHeads": DifferentialHeads(heads=2),
+    "SelectiveHeads": SelectiveHeads(heads=2),
 }
-ONE_HEAD = ("LinearAttention", "LastState", "SelfAttentive", "DecayedState", "DeltaRule")
+ONE_HEAD = (
+    "LinearAttention",
+    "LastState",
+    "SelfAttentive",
+    "DecayedState",
+    "DeltaRule",
+    "FastWeights",
+)
 HEADS = {
     **{name: Attention(score=score) for name, score in SCORES.items()},
     **{name: ATTENTIONS[name] for name in ONE_HEAD},

@@ -10,9 +10,11 @@ from attnjax.attention.bucketed_score import Bucketed
 from attnjax.attention.capped_score import SoftCap
 from attnjax.attention.decay import FeatureDecay, HeadDecay, SigmoidDecay, WordDecay
 from attnjax.attention.differential import DifferentialHeads
+from attnjax.attention.feature_map import TaylorFeatures
 from attnjax.attention.gate import OutputGate
 from attnjax.attention.hard_alibi import HardAlibi
 from attnjax.attention.latent import LatentAttention
+from attnjax.attention.linear import LinearAttention
 from attnjax.attention.mask import Window
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.open_align import StickBreaking
@@ -20,6 +22,7 @@ from attnjax.attention.position import NoPosition
 from attnjax.attention.position_score import Rotary
 from attnjax.attention.recurrent import DecayedState, DeltaRule
 from attnjax.attention.rotary_scaling import Yarn
+from attnjax.attention.selective import SelectiveHeads
 from attnjax.attention.talking_heads import TalkingHeads
 from attnjax.config.serialize import from_json, to_json
 from attnjax.errors import UserError
@@ -101,6 +104,10 @@ PAIRS = {
     "buckets and a cap of YaRN": (
         layer(Attention(score=Bucketed(buckets=8, most=16))),
         layer(Attention(score=SoftCap(score=Rotary(scaling=Yarn(trained_length=8)), cap=2.0))),
+    ),
+    "selective heads and Taylor features": (
+        other_heads(SelectiveHeads(heads=HEADS)),
+        layer(LinearAttention(feature_map=TaylorFeatures())),
     ),
     "stick breaking and near words": (
         layer(Attention(align=StickBreaking())),

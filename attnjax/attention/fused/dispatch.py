@@ -214,6 +214,8 @@ def _dense(inputs: Inputs) -> jax.Array:
     positions = inputs.positions.filled(inputs.query, inputs.key)
     product = DotProduct(inputs.query, inputs.key, inputs.scale, inputs.bias, inputs.cap)
     logits = product.logits(positions)
+    if inputs.sides is not None:
+        logits = logits + inputs.sides.pairs()
     allowed = allowed_pairs(inputs.mask or And(), positions, logits.shape)
     kept = inputs.value.dtype
     if inputs.sink is None:
