@@ -6,6 +6,7 @@ import pytest
 
 from attnjax.data.batching import Batching
 from attnjax.data.generated.in_context_regression import InContextRegression
+from attnjax.data.generated.regression import NoisyFunction
 from attnjax.data.generated.sequences import Copy
 from attnjax.errors import UserError
 from attnjax.evaluation.measures.base import EvalInputs
@@ -92,3 +93,5 @@ def test_what_cannot_be_measured_is_refused_early():
     OneGradientStep().check(InContextRegressor(), TASK.load())
     with pytest.raises(UserError, match="a model that predicts numbers; got Transformer"):
         OneGradientStep().check(Transformer(), Copy(train=2, valid=1, test=1).load())
+    with pytest.raises(UserError, match="one point that is asked for.*; got one with 50"):
+        OneGradientStep().check(InContextRegressor(), NoisyFunction().load())
