@@ -92,7 +92,7 @@ class Experiment:
             for side, vocabulary in zip(SIDES, corpus.vocabularies, strict=True):
                 if vocabulary is not None:
                     self.model.check_lengths(getattr(examples, side).lengths, where, side)
-            self._check_places(examples)
+            check_places(self.task, self.model, examples)
             self.model.check_examples(examples, where)
         resolved = self.with_vocabularies(corpus.vocabularies)
         model = resolved.model
@@ -106,21 +106,6 @@ class Experiment:
                 f"{type(model).__name__} cannot be searched for any: it is no SequenceModel"
             )
         return resolved
-
-    def _check_places(self, examples: Examples) -> None:
-        """Refuse a task that asks for labels at places, and a model that does not give any."""
-        if not examples or examples.ask_at_places == self.model.gives_labels:
-            return
-        task, model = type(self.task).__name__, type(self.model).__name__
-        if examples.ask_at_places:
-            raise UserError(
-                f"a {task} asks for labels at places of a source, and a {model} gives none: "
-                "choose a Labeler"
-            )
-        raise UserError(
-            f"a {model} gives labels at places of a source, and a {task} asks for none: choose a "
-            "task of LabeledPlaces"
-        )
 
     def with_vocabularies(self, vocabularies: Vocabularies) -> "Experiment":
         """Fill in vocabulary sizes and the default metric."""
@@ -220,3 +205,19 @@ class Experiment:
             replacement=self.unknown,
             batching=self.training.batching,
         )
+
+
+def check_places(task: Task, model: Model, examples: Examples) -> None:
+    """Refuse a task that asks for labels at places, and a model that does not give any."""
+    if not examples or examples.ask_at_places == model.gives_labels:
+        return
+    asks, gives = type(task).__name__, type(model).__name__
+    if examples.ask_at_places:
+        raise UserError(
+            f"a {asks} asks for labels at places of a source, and a {gives} gives none: choose a "
+            "Labeler"
+        )
+    raise UserError(
+        f"a {gives} gives labels at places of a source, and a {asks} asks for none: choose a task "
+        "of LabeledPlaces"
+    )

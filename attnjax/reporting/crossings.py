@@ -33,7 +33,7 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class CrossedCell:
     """The numbers of a row in a column: for each metric mean and interval; None: not measured.
 
     `best` says whether no other row's mean of the last metric is above it.
@@ -49,30 +49,30 @@ class Cell:
         return [None if value is None else value[0] for value in self.values]
 
 
-def cells(summary: Summary) -> list[Cell]:
+def cells(summary: Summary) -> list[CrossedCell]:
     """Return a cell for each row and column that has results, row by row."""
     crossing = summary.crossing
     if crossing is None:
         return []
     measured = {row.variant: row for row in summary.rows}
-    found: list[Cell] = []
+    found: list[CrossedCell] = []
     for name in crossing.rows:
         for column, metrics in crossing.columns.items():
             row = measured.get(crossing.variant(name, column))
             if row is not None:
                 values = tuple(_share(row, MetricKey(metric)) for metric in metrics)
-                found.append(Cell(row=name, column=column, values=values))
+                found.append(CrossedCell(row=name, column=column, values=values))
     top = {
         column: max((_last(cell) for cell in found if cell.column == column), default=math.nan)
         for column in crossing.columns
     }
     return [
-        Cell(row=c.row, column=c.column, values=c.values, best=_last(c) >= top[c.column])
+        CrossedCell(row=c.row, column=c.column, values=c.values, best=_last(c) >= top[c.column])
         for c in found
     ]
 
 
-def _last(cell: Cell) -> float:
+def _last(cell: CrossedCell) -> float:
     value = cell.values[-1] if cell.values else None
     return -math.inf if value is None else value[0]
 
@@ -125,7 +125,7 @@ def marked(name: str, entered: Sequence[str]) -> str:
     return f"{ENTERED}{name}" if name in entered else name
 
 
-def in_percent(cell: Cell | None) -> str:
+def in_percent(cell: CrossedCell | None) -> str:
     """Return the means of a cell in words: "100 / 52*"."""
     if cell is None:
         return MISSING
