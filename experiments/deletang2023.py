@@ -7,16 +7,18 @@ positions, three rates and ten seeds, is near chance on parity and arithmetic.
 
 The tasks, the encoder (five post-norm layers of width 64, 8 heads, dropout 0.1, the label read from
 an empty symbol after the string) and the score are theirs; strings are drawn anew for each update.
-A shape, not the paper's setting: 4,000 updates with 64 strings, there 1,000,000 with 128; one rate;
-three seeds; lengths of the test to about six times those of training. LSTMs are trained on 1 to 40,
-Transformers on 1 to 12 symbols, which they fit in so many updates: to fail on what has not been
-learnt says nothing. A batch has strings of several lengths, padded. Relative positions are those of
-Shaw et al. 2018, theirs Transformer-XL's. The LSTM has width 64, in a pre-norm layer with a
-feed-forward network, theirs 256 without one.
+A shape, not the paper's setting: 64 strings an update, one rate, three seeds, and lengths of the
+test to six times those of training. LSTMs are trained on 1 to 40 symbols, for 10,000 updates, as in
+the example of the authors' program; Transformers on 1 to 12, for 4,000, which they fit: to fail on
+what has not been learnt says nothing. Table 2 is of 1,000,000 updates with 128 strings. A batch has
+strings of several lengths, padded. Relative positions are those of Shaw et al. 2018, theirs
+Transformer-XL's. The LSTM has width 64, in a pre-norm layer with a feed-forward network, theirs 256
+without one.
 
 Looked at before, with seed 900: the LSTM learnt parity in 3,000 updates, at every length; on the
-circle, trained on 1 to 12 symbols, it failed beyond. A Transformer with relative positions had 0.85
-right of 1 to 20 symbols after 1,700 updates; what it does beyond was not looked at.
+circle, trained on 1 to 12 symbols, it failed beyond; 500 updates on arithmetic taught it nothing. A
+Transformer with relative positions had 0.85 right of 1 to 20 symbols after 1,700 updates; what it
+does beyond was not looked at.
 
     attnjax run deletang2023
 """
@@ -37,7 +39,7 @@ from attnjax.models import (
 )
 from attnjax.training import Adam, Constant, LabelEntropy, Training
 
-STEPS, STRINGS = 4_000, 64
+STRINGS = 64
 tasks = {
     "parity": Parity,
     "even_pairs": EvenPairs,
@@ -46,12 +48,12 @@ tasks = {
 }
 
 
-def experiment(task: type[Any], longest: int, model: Labeler, rate: float) -> Experiment:
+def experiment(task: Any, longest: int, model: Labeler, steps: int, rate: float) -> Experiment:
     """Return the training of a model on strings of 1 to so many symbols."""
     read = longest + 1  # the empty symbol, too
     return Experiment(
         task=task(
-            train=STEPS * STRINGS,
+            train=steps * STRINGS,
             test=2_000,
             longest=longest,
             test_longest=6 * longest,
@@ -61,7 +63,7 @@ def experiment(task: type[Any], longest: int, model: Labeler, rate: float) -> Ex
         objective=LabelEntropy(),
         optimizer=Adam(schedule=Constant(value=rate), clip=1.0),
         training=Training(
-            steps=STEPS,
+            steps=steps,
             batching=Batching(max_tokens=STRINGS * read, batch_size=STRINGS, shapes=1),
         ),
         measures=(LabelAccuracy(longest=read),),
@@ -94,9 +96,12 @@ positions: dict[str, dict[str, Any]] = {
     "alibi": {"model.**.head.score": Alibi(score=ScaledDot())},
     "rotary": {"model.**.head.score": Rotary(score=ScaledDot())},
 }
-lstms = {f"{name}_lstm": experiment(task, 40, lstm, rate=3e-3) for name, task in tasks.items()}
+lstms = {
+    f"{name}_lstm": experiment(task, 40, lstm, steps=10_000, rate=3e-3)
+    for name, task in tasks.items()
+}
 transformers = {
-    f"{name}_{position}": vary(experiment(tasks[name], 12, encoder, rate=5e-4), change)
+    f"{name}_{position}": vary(experiment(tasks[name], 12, encoder, steps=4_000, rate=5e-4), change)
     for name in ("parity", "even_pairs")
     for position, change in positions.items()
 }
