@@ -42,10 +42,7 @@ def enter(ablation: Ablation, name: str, changes: Mapping[str, Any]) -> Ablation
     if crossing is None:
         raise UserError("a row is entered into an ablation that has a crossing; got one without")
     if name in crossing.rows:
-        raise UserError(
-            f"the row {name!r} is there already: choose another name than "
-            f"those of {', '.join(crossing.rows)}"
-        )
+        raise UserError(f"the row {name!r} is there already; rows: {', '.join(crossing.rows)}")
     first = crossing.rows[0]
     added = {
         crossing.variant(name, column): vary(

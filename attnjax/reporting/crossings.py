@@ -105,6 +105,21 @@ def parts(summary: Summary) -> Iterator[Part]:
     yield Part(text=COSTS, headings=headings, rows=costs)
 
 
+def with_intervals(summary: Summary) -> Iterator[Part]:
+    """Yield a table for each column: the numbers of every row with their intervals."""
+    crossing, found = summary.crossing, cells(summary)
+    if crossing is None:
+        return
+    for column, metrics in crossing.columns.items():
+        rows = tuple(
+            (marked(cell.row, crossing.entered), *map(with_interval, cell.values))
+            for cell in found
+            if cell.column == column
+        )
+        headings = tuple(str(MetricKey(metric)) for metric in metrics)
+        yield Part(text=column, headings=headings, rows=rows)
+
+
 def marked(name: str, entered: Sequence[str]) -> str:
     """Return the name of a row, with a mark before one's own."""
     return f"{ENTERED}{name}" if name in entered else name

@@ -131,11 +131,30 @@ def learning(
     )
 
 
+def standalone(figure: str, **values: Any) -> str:
+    """Draw a figure of figures/ as a file of its own, in the colors of a light page."""
+    text = drawing.svg(_specification(figure, **values) | {"config": _specification("config")})
+    style = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+    light = dict(re.findall(r"--(\w+): (#\w+);", style.partition("}")[0]))
+    text = re.sub(r"var\(--(\w+)\)", lambda name: light[name[1]], text)
+    text = text.replace("currentColor", light["ink"]).replace("inherit", "sans-serif")
+    paper = f'<rect width="100%" height="100%" fill="{light["paper"]}"/>'
+    return re.sub(r"(<svg[^>]*>)", lambda start: start[1] + paper, text, count=1)
+
+
 def crossing(summary: Summary) -> Markup | None:
     """Draw the means of crossed variants, rows down and columns across; None: there are none.
 
     A cell is the darker the more is right; rows that are one's own are outlined.
     """
+    values = crossing_values(summary)
+    if values is None:
+        return None
+    return draw("crossing", "Share of right answers, rows by columns", **values)
+
+
+def crossing_values(summary: Summary) -> dict[str, Any] | None:
+    """Return what the figure "crossing" is filled with; None: there is nothing to draw."""
     found = cells(summary)
     if summary.crossing is None or not found:
         return None
@@ -150,14 +169,9 @@ def crossing(summary: Summary) -> Markup | None:
                 best = "*" if cell.best and place == names[-1] else ""
                 shown.append(where | {"shade": 0.7 * mean, "label": f"{100 * mean:.0f}{best}"})
     own = {marked(name, entered) for name in entered}
-    return draw(
-        "crossing",
-        "Share of right answers, rows by columns",
-        places=places,
-        rows=[marked(name, entered) for name in summary.crossing.rows],
-        cells=shown,
-        entered=[cell for cell in shown if cell["row"] in own],
-    )
+    names = dict.fromkeys(cell["row"] for cell in shown)
+    own_cells = [cell for cell in shown if cell["row"] in own]
+    return {"places": places, "rows": [*names], "cells": shown, "entered": own_cells}
 
 
 def attention(variant: str, picture: Picture) -> Markup:
