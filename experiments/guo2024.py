@@ -17,7 +17,8 @@ task: those claims are exploratory. `Sinks` gives the weight on the first word f
 which nothing is copied, and its share of all weight, which also tells where an align that gives
 little gives it.
 
-Looked at before, with seed 100: after 1,500 updates softmax copies all and has a weight of 0.80.
+Looked at before, with seed 100: after 1,500 updates softmax copies all and has a weight of 0.80,
+ReLU copies all and has 0.0005, a share of 0.27.
 With smaller embeddings, of deviation 1/8, Glorot's linear maps and 3e-3 it was 0.04 after 2,200
 updates: the head looked at its own word, which does no harm either. The variant `small` asks that
 again.
@@ -30,7 +31,7 @@ from attnjax.attention import (
     MultiHead,
     OffByOne,
     OutputGate,
-    Rectified,
+    ReLU,
     Sigmoid,
     Sink,
 )
@@ -91,7 +92,7 @@ ablation = Ablation(
     base=softmax,
     variants={
         "softmax": softmax,
-        "relu": vary(softmax, {align: Rectified()}),
+        "relu": vary(softmax, {align: ReLU()}),
         "sigmoid": vary(softmax, {align: Sigmoid()}),
         "sink": vary(softmax, {align: Sink()}),
         "off_by_one": vary(softmax, {align: OffByOne()}),

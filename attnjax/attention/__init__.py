@@ -98,7 +98,7 @@ from attnjax.attention.mask import (
 from attnjax.attention.multihead import MultiHead as MultiHead
 from attnjax.attention.open_align import (
     OffByOne as OffByOne,
-    Rectified as Rectified,
+    ReLU as ReLU,
     Sigmoid as Sigmoid,
     Sink as Sink,
     Softpick as Softpick,
