@@ -55,13 +55,13 @@ from attnjax.data import (
     CycleNavigation,
     DuplicateString,
     InductionHead,
+    LabeledPlaces,
     ModularArithmetic,
     MultiQueryRecall,
     Parity,
     ReverseString,
     ShuffledBrackets,
 )
-from attnjax.data.generated.labeled_places import LabeledPlaces
 from attnjax.evaluation import LabelAccuracy, StateSize
 from attnjax.experiment import (
     Ablation,
@@ -117,15 +117,15 @@ def column(task: LabeledPlaces, updates: int, longest: int) -> Experiment:
 # sources are longer than strings: by an empty symbol, or by an answer
 columns = {
     "recall": column(
-        MultiQueryRecall(symbols=64, shortest=16, longest=16, test_longest=64, test_every=8),
-        updates=1200,
+        MultiQueryRecall(symbols=32, shortest=16, longest=16, test_longest=64, test_every=8),
+        updates=600,
         longest=16,
     ),
     "induction": column(
         InductionHead(
             symbols=16, asked="last", shortest=8, longest=24, test_longest=96, test_every=24
         ),
-        updates=1200,
+        updates=600,
         longest=24,
     ),
     "parity": column(Parity(longest=16, test_longest=64, test_every=8), updates=600, longest=17),
@@ -136,13 +136,13 @@ columns = {
         ModularArithmetic(longest=11, test_longest=39, test_every=4), updates=1500, longest=12
     ),
     "copy": column(
-        DuplicateString(longest=8, test_longest=16, test_every=2), updates=1200, longest=24
+        DuplicateString(longest=8, test_longest=16, test_every=2), updates=600, longest=24
     ),
     "reverse": column(
-        ReverseString(longest=10, test_longest=20, test_every=2), updates=1200, longest=20
+        ReverseString(longest=10, test_longest=20, test_every=2), updates=600, longest=20
     ),
     "brackets": column(
-        ShuffledBrackets(longest=20, test_longest=60, test_every=5), updates=800, longest=20
+        ShuffledBrackets(longest=20, test_longest=60, test_every=5), updates=600, longest=20
     ),
 }
 
