@@ -17,7 +17,7 @@ from attnjax.config.constraints import PositiveFloat, PositiveInt, SetByOwner
 from attnjax.errors import UserError
 from attnjax.nn.parameter_kinds import kind_of
 from attnjax.nn.paths import flat, unflat
-from attnjax.nn.width_transfer import Shapes, is_linear_map, widening
+from attnjax.nn.width_transfer import ParameterShapes, is_linear_map, widening
 
 ADDED = ".out.kernel"
 """The end of the name of a linear map whose result a sub-layer adds to its input."""
@@ -35,7 +35,7 @@ class Initializer(ABC):
         has drawn, with the wanted shape and dtype.
         """
 
-    def fit(self, shapes: Shapes) -> "Initializer":
+    def fit(self, shapes: ParameterShapes) -> "Initializer":
         """Return the initializer for a model with parameters of these shapes; by default itself."""
         return self
 
@@ -99,10 +99,10 @@ class GPTInit(Initializer):
     std: PositiveFloat = 0.02
     sublayers: Annotated[PositiveInt | None, SetByOwner()] = None
 
-    def fit(self, shapes: Shapes) -> Initializer:
+    def fit(self, shapes: ParameterShapes) -> Initializer:
         return self._counted(shapes)
 
-    def _counted(self, shapes: Shapes) -> Self:
+    def _counted(self, shapes: ParameterShapes) -> Self:
         return replace(self, sublayers=sum(name.endswith(ADDED) for name in shapes) or None)
 
     def draw(self, key: jax.Array, name: str, default: jax.Array) -> jax.Array:
@@ -128,7 +128,7 @@ class MuPInit(GPTInit):
     base_width: PositiveInt = 64
     widening: Annotated[PositiveFloat | None, SetByOwner()] = None
 
-    def fit(self, shapes: Shapes) -> Initializer:
+    def fit(self, shapes: ParameterShapes) -> Initializer:
         ratio = widening(shapes, self.base_width)
         return replace(self._counted(shapes), widening=ratio)
 
@@ -155,7 +155,7 @@ class InitByName(Initializer):
 
     rules: tuple[InitRule, ...]
 
-    def fit(self, shapes: Shapes) -> Initializer:
+    def fit(self, shapes: ParameterShapes) -> Initializer:
         for rule in self.rules:
             if not any(fnmatchcase(name, rule.parameters) for name in shapes):
                 raise UserError(

@@ -24,11 +24,11 @@ from attnjax.nn.paths import named
 EMBEDDINGS = ("embedding", "source_embedding", "output_embedding")
 """Of words, below no part of the model, and of positions."""
 
-type Shapes = Mapping[str, tuple[int, ...]]
+type ParameterShapes = Mapping[str, tuple[int, ...]]
 """The shape of each parameter of a model, by its path with dots."""
 
 
-def widening(shapes: Shapes, base_width: int) -> float:
+def widening(shapes: ParameterShapes, base_width: int) -> float:
     """Return D / D_0 for a model with parameters of these shapes.
 
     All that is within the model is taken to grow with D: the hidden layers of its feed-forward
