@@ -1,5 +1,6 @@
 """The workloads for a GPU."""
 
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -51,5 +52,6 @@ def measure_all(python: Path | None) -> Iterator[dict[str, Any]]:
         *(Workload(name=f"gpu-seeds-{n}", prepare=partial(tiny, seeds=n)) for n in (1, SEEDS)),
         *map(attention_workload, LENGTHS),
     ]
-    for workload in workloads:
+    for number, workload in enumerate(workloads, start=1):
+        print(f"{number} of {len(workloads)}: {workload.name}", file=sys.stderr, flush=True)
         yield measure(workload, python, limit)

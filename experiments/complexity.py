@@ -77,10 +77,11 @@ variants = {
 
 CONSTANT, LINEAR, SQUARE = (-0.1, 0.1), (0.9, 1.1), (1.8, 2.1)
 LOGARITHMIC = (0.1, 0.5)
+TABLE_1 = "Vaswani et al. 2017, Table 1"
 linear = "Katharopoulos et al. 2020, section 3.2"
 columns = (
     (
-        *("time_by_length", "operations in n", "Table 1"),
+        *("time_by_length", "operations in n", TABLE_1),
         {
             "self_attention": SQUARE,
             "recurrent": LINEAR,
@@ -89,7 +90,7 @@ columns = (
         },
     ),
     (
-        *("time_by_width", "operations in d", "Table 1"),
+        *("time_by_width", "operations in d", TABLE_1),
         {
             "self_attention": LINEAR,
             "recurrent": SQUARE,
@@ -98,7 +99,7 @@ columns = (
         },
     ),
     (
-        *("sequential_by_length", "sequential operations in n", "Table 1"),
+        *("sequential_by_length", "sequential operations in n", TABLE_1),
         {
             "self_attention": CONSTANT,
             "recurrent": LINEAR,
@@ -107,7 +108,7 @@ columns = (
         },
     ),
     (
-        *("path_by_length", "maximum path in n", "Table 1"),
+        *("path_by_length", "maximum path in n", TABLE_1),
         {
             "self_attention": CONSTANT,
             "recurrent": LINEAR,

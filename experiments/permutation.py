@@ -65,7 +65,6 @@ trec = Experiment(
     search=Label(),
 )
 gain = partial(Difference, "exact_match")
-ours = "our own question, the region set by us"
 
 ablation = Ablation(
     base=dates,
@@ -84,27 +83,23 @@ ablation = Ablation(
             text="dates: order carries at least half of the answers",
             estimand=gain("dates_ordered", "dates_set"),
             low=0.5,
-            source=ours,
         ),
         Claim(
             text="dates: without positions is as good as without order",
             estimand=gain("dates_set", "dates_shuffled"),
             low=-0.05,
             high=0.05,
-            source=ours,
         ),
         Claim(
             text="questions: order carries less than 5 points",
             estimand=gain("trec_ordered", "trec_set"),
             high=0.05,
-            source=ours,
         ),
         Claim(
             text="questions: without positions is as good as without order",
             estimand=gain("trec_set", "trec_shuffled"),
             low=-0.04,
             high=0.04,
-            source=ours,
         ),
     ),
 )

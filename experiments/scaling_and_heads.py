@@ -75,7 +75,7 @@ widths = (("unscaled_4", 4), ("unscaled_256", 256))
 gain, exact = partial(Difference, "exact_match"), partial(Value, "exact_match")
 initial = partial(MetricKey, moment="initial")
 slope = partial(Slope, over=widths, axis="key width", name="unscaled")
-section = 'section 3.2.1: "{}"'.format
+section = 'Vaswani et al. 2017, section 3.2.1: "{}"'.format
 
 ablation = Ablation(
     base=base,
@@ -129,14 +129,15 @@ ablation = Ablation(
             estimand=gain("four_heads", "one_head"),
             low=0.02,
             given=exact("four_heads") >= 0.8,
-            source='section 3.2.2: "With a single attention head, averaging inhibits this"',
+            source="Vaswani et al. 2017, section 3.2.2: "
+            '"With a single attention head, averaging inhibits this"',
         ),
         Claim(
             text="logits' variance grows as d_k",
             estimand=slope(initial("logit_variance")),
             low=0.95,
             high=1.05,
-            source="footnote 4, of independent queries and keys",
+            source="Vaswani et al. 2017, footnote 4, of independent queries and keys: d_k",
         ),
         Claim(
             text="softmax's gradient shrinks with d_k",

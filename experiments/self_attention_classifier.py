@@ -1,6 +1,7 @@
 """Does self-attention read a question as well as a BiLSTM?  Vaswani et al. 2017; Lin et al. 2017.
 
-Both encoders stand below the same attention, which pools the states of the words: its query is the
+No records as of now: all its claims are exploratory, so that its runs waited for others. Both
+encoders stand below the same attention, which pools the states of the words: its query is the
 BiLSTM's last states, or the state of a class vector before the text. Beside self-attention with
 positions stand self-attention without them, which sees a bag of words, and the class vector's state
 alone, as in BERT. Lin et al. pool a BiLSTM's states by several learned hops, and a penalty keeps

@@ -48,10 +48,13 @@ from attnjax.attention.decay import (
     WordDecay as WordDecay,
 )
 from attnjax.attention.differential import DifferentialHeads as DifferentialHeads
+from attnjax.attention.fast_weights import FastWeights as FastWeights
 from attnjax.attention.feature_map import (
     EluPlusOne as EluPlusOne,
     FeatureMap as FeatureMap,
     PositiveRandomFeatures as PositiveRandomFeatures,
+    SignedFeatureMap as SignedFeatureMap,
+    TaylorFeatures as TaylorFeatures,
 )
 from attnjax.attention.gate import Gate as Gate, OutputGate as OutputGate
 from attnjax.attention.hard_alibi import HardAlibi as HardAlibi
@@ -95,10 +98,12 @@ from attnjax.attention.mask import (
 from attnjax.attention.multihead import MultiHead as MultiHead
 from attnjax.attention.open_align import (
     OffByOne as OffByOne,
+    Rectified as Rectified,
     Sigmoid as Sigmoid,
     Sink as Sink,
     Softpick as Softpick,
     StickBreaking as StickBreaking,
+    rectified as rectified,
     sigmoid as sigmoid,
     softmax_with_sink as softmax_with_sink,
     softpick as softpick,
@@ -157,6 +162,7 @@ from attnjax.attention.score import (
     scaled_dot as scaled_dot,
     soft_cap as soft_cap,
 )
+from attnjax.attention.selective import SelectiveHeads as SelectiveHeads
 from attnjax.attention.self_attentive import (
     SelfAttentive as SelfAttentive,
     redundancy as redundancy,

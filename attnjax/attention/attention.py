@@ -19,7 +19,7 @@ from attnjax.attention.mask import Mask, MaskLike, allowed_pairs, as_mask, join,
 from attnjax.attention.pool import Pool, WeightedSum
 from attnjax.attention.position import Positions
 from attnjax.attention.score import ScaledDot, Score
-from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
+from attnjax.attention.shapes import Contexts, Keys, Logits, OneQuery, Queries, Values
 from attnjax.attention.traits import Expectations
 from attnjax.config.constraints import DropoutRate
 from attnjax.config.walk import walk
@@ -110,16 +110,18 @@ class AttentionBase(Expectations, Mixer):
         *,
         positions: Positions = Positions(),
         deterministic: bool,
+        **prepare: Any,
     ) -> Float[Array, "*#B T _"]:
         """Call `prepare`, then `attend`: [..., T, K], [..., S, K], [..., S, V] -> [..., T, any].
 
-        The key defaults to the query and the value to the key, as in Flax.
+        The key defaults to the query and the value to the key, as in Flax. Other options are those
+        that the `prepare` of the attention's class has.
         """
         key = query if key is None else key
         value = key if value is None else value
         # `attend` does it too, but the gradients of a projection before would be NaN
         key, value = (zero_hidden(as_mask(mask, query), x) for x in (key, value))
-        memory = self.prepare(key, value)
+        memory = self.prepare(key, value, **prepare)
         return self.attend(query, memory, mask, positions=positions, deterministic=deterministic)
 
 
@@ -203,24 +205,33 @@ class Attention(AttentionBase):
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
+        added: Logits | None = None,
         deterministic: bool,
     ) -> Contexts:
+        """As `AttentionBase.attend`; `added` is added to the logits, which are then computed."""
         mask = join(self.mask, as_mask(mask, query))
         key, value = (zero_hidden(mask, x) for x in (memory.key, memory.value))
         length = min(query.shape[-2], value.shape[-2])
         given, positions = positions, positions.filled(query, value)
-        if kernel := self.kernel(length, mask, deterministic=deterministic):
+        kernel = self.kernel(length, mask, deterministic=deterministic) if added is None else None
+        sides = None
+        if kernel and self.bias is not None:
+            sides = self.bias.sides(memory.bias, mask, given, query.shape[-2])
+            kernel = kernel if sides is not None else self._without_sides()
+        if kernel:
             product = self.score.as_dot_product(query, key, positions).times(self.align.factor())
             sink = self.align.sink_logit()
             if sink is not None:
                 sink = jnp.broadcast_to(jnp.asarray(sink, wide(query)), (*query.shape[:-2], 1, 1))
-            return kernel(
-                Inputs(value=value, mask=mask, positions=given, sink=sink, **product._asdict())
-            )
+            sides = sides if sides is None else sides.times(self.align.factor())
+            own = {"mask": mask, "positions": given, "sink": sink, "sides": sides}
+            return kernel(Inputs(value=value, **own, **product._asdict()))
         logits = self.score(query, key, positions)
         allowed = allowed_pairs(mask, positions, logits.shape)
         if self.bias is not None:
             logits = logits + self.bias(memory.bias, allowed, logits.shape)
+        if added is not None:
+            logits = logits + added
         weights = self.align(logits, allowed, AlignContext(query, positions))
         sow(self, "attention", "logits", logits)
         sow(self, "attention", "weights", weights)
@@ -238,13 +249,27 @@ class Attention(AttentionBase):
         return dispatch.choose(self.implementation, length, mask, needed=needed, training=training)
 
     @nn.nowrap
+    def _without_sides(self) -> None:
+        """Refuse the kernel that the user chose: the bias is of pairs."""
+        if self.implementation != "auto":
+            raise UserError(
+                f"the bias {type(self.bias).__name__} needs the [T, S] weights under masks other "
+                "than Padding, or Causal with Padding, Window and Segments at positions 0, 1, ...; "
+                f"implementation {self.implementation} does not compute them: choose auto or dense"
+            )
+
+    @nn.nowrap
     def needs_weights(self, *, deterministic: bool) -> str | None:
         """Return the part that no fused kernel can compute, in words, or None."""
         for kind, part in (("score", self.score), ("align", self.align), ("pool", self.pool)):
             if not part.is_fusible():
                 return f"the {kind} {part.in_words()}"
         if self.bias is not None:
-            return f"the bias {type(self.bias).__name__}"
+            name = type(self.bias).__name__
+            if not self.bias.is_fusible():
+                return f"the bias {name}"
+            if self.score.is_capped():
+                return f"the bias {name} after the cap of {self.score.in_words()}"
         if self.score.is_capped() and isinstance(self.align, LearnedScale):
             return f"the align LearnedScale after the cap of {self.score.in_words()}"
         return "dropout of weights" if self.dropout and not deterministic else None

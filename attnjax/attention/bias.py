@@ -8,6 +8,9 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Float
 
+from attnjax.attention.fused.inputs import SideBias
+from attnjax.attention.mask import Causal, Mask, Padding, Segments, Window, zero_hidden
+from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Allowed, Logits
 from attnjax.attention.traits import Expectations
 from attnjax.nn.dtypes import widen
@@ -20,6 +23,21 @@ class Bias(Expectations, nn.Module, ABC):
     @abstractmethod
     def prepare(self, inputs: Float[Array, "*#B S D"]) -> Any:
         """Return what the bias needs of the layer's input at each key, leaves [..., S, any]."""
+
+    @nn.nowrap
+    def is_fusible(self) -> bool:
+        """Return whether the bias has `sides`, which a fused kernel computes, under some masks."""
+        return False
+
+    @nn.nowrap
+    def sides(
+        self, prepared: Any, mask: Mask, positions: Positions, queries: int
+    ) -> SideBias | None:
+        """Return the bias of T = `queries` as a number of each query and one of each key.
+
+        Positions are as given in the call. None: under this mask it is a bias of pairs.
+        """
+        return None
 
     @abstractmethod
     def __call__(self, prepared: Any, allowed: Allowed | None, shape: tuple[int, ...]) -> Logits:
@@ -57,6 +75,37 @@ class Forgetting(Bias):
     @nn.compact
     def prepare(self, inputs: Float[Array, "*#B S D"]) -> Float[Array, "*#B S 1"]:
         return jax.nn.log_sigmoid(widen(Dense((1,), name="gate")(inputs)))
+
+    @nn.nowrap
+    def is_fusible(self) -> bool:
+        return True
+
+    @nn.nowrap
+    def sides(
+        self, prepared: jax.Array, mask: Mask, positions: Positions, queries: int
+    ) -> SideBias | None:
+        """Return F_t and -F_s, with F the sums of log-gates up to a word.
+
+        A query sees all keys between a key and its own or the last one, but for padding: under
+        `Causal` with windows and packed rows, where both sides have the same words; or under
+        `Padding` alone.
+        """
+        causal = any(isinstance(rule, Causal) for rule in mask.rules())
+        packed = any(isinstance(rule, Segments) for rule in mask.rules())
+        kinds = (Padding, Causal, Window, Segments) if causal else (Padding,)
+        at_query, at_key = positions
+        # packed words are numbered anew in each sentence, and stand in a row all the same
+        in_order = at_query is at_key and (at_query is None or packed)
+        as_many = queries == prepared.shape[-2]
+        if not all(isinstance(rule, kinds) for rule in mask.rules()):
+            return None
+        if causal and not (in_order and as_many):
+            return None
+        log_gate = zero_hidden(mask, prepared)[..., 0]
+        sums = jax.lax.cumsum(log_gate, axis=log_gate.ndim - 1)
+        if not causal:
+            return SideBias(jnp.repeat(sums[..., -1:], queries, axis=-1), -sums)
+        return SideBias(sums, -sums)
 
     def __call__(self, prepared: Any, allowed: Allowed | None, shape: tuple[int, ...]) -> Logits:
         return forgetting(prepared[..., 0], allowed, shape)

@@ -2,11 +2,13 @@
 
 A map gives the logarithm of its features, which are positive. Linear attention subtracts the
 largest of all keys before it takes the exponential, so that no feature overflows in any dtype and
-no sum of a query's products underflows.
+no sum of a query's products underflows. Features of any sign have no logarithm, and a
+`SignedFeatureMap` gives them as they are.
 """
 
 from abc import ABC, abstractmethod
 from math import log, prod
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +22,10 @@ declare(Kind.CONSTANT, "constant_projection")
 
 
 class FeatureMap(nn.Module, ABC):
-    """Positive features phi(x) of queries and keys."""
+    """Features phi(x) of queries and keys, positive if they are not a `SignedFeatureMap`'s."""
+
+    least_product: ClassVar[float] = 0.0
+    """The least phi(q) . phi(k) of two vectors."""
 
     @abstractmethod
     def __call__(self, x: jax.Array) -> jax.Array:
@@ -60,6 +65,38 @@ class PositiveRandomFeatures(FeatureMap):
         projection = jax.lax.stop_gradient(projection).astype(y.dtype)
         offset = ((y**2).sum(-1, keepdims=True) + log(self.features)) / 2
         return jnp.einsum("...sk,fk->...sf", y, projection) - offset
+
+
+class SignedFeatureMap(FeatureMap):
+    """Features of any sign whose products phi(q) . phi(k) are positive all the same.
+
+    Their sum may be what rounding left of large terms that cancel: it is kept at `least_product`,
+    which a subclass sets above 0.
+    """
+
+    @abstractmethod
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Return phi, [..., S, F], of queries or keys [..., S, K], in float32 or wider."""
+
+
+class TaylorFeatures(SignedFeatureMap):
+    """Exponential's Taylor series up to the second order; F = 1 + K + K^2.
+
+        phi(x) = [1; y; y y^T / sqrt(2)],   y = x / K^(1/4)
+        phi(q) . phi(k) = 1 + z + z^2 / 2 >= 1 / 2,   z = q . k / sqrt(K)
+
+    A state has 1 + K + K^2 features where that of `EluPlusOne` has K: a comparison of the two does
+    not separate the shape of the weights from the capacity of the state.
+
+    Source: Zhang et al. 2024 (Hedgehog), Table 2; Arora et al. 2024 (Based), section 4.
+    """
+
+    least_product = 0.5
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        y = widen(x) / x.shape[-1] ** 0.25
+        squares = (y[..., :, None] * y[..., None, :]).reshape(*y.shape[:-1], y.shape[-1] ** 2)
+        return jnp.concatenate([jnp.ones_like(y[..., :1]), y, squares / 2**0.5], axis=-1)
 
 
 def orthogonal_rows(key: jax.Array, shape: tuple[int, int]) -> jax.Array:

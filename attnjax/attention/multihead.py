@@ -5,7 +5,7 @@ Heads are computed in one call if possible, else each on its own. The memory hol
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +25,22 @@ from attnjax.nn.norm import VectorNorm
 UNIT_VARIANCE = nn.initializers.lecun_uniform()
 """Gives queries and keys of variance 1 at any key width, as section 3.2.1 (footnote 4) assumes; if
 H K = D it is Glorot's initializer."""
+
+
+class FirstValues(NamedTuple):
+    """Projected values [..., S, G, V] of a stack's first layer, and their share of a later's."""
+
+    values: jax.Array
+    share: float
+
+    def mixed_into(self, own: jax.Array) -> jax.Array:
+        """Return (1 - share) own + share values: of the first layer, its own."""
+        if self.values.shape != own.shape:
+            raise UserError(
+                "a value residual wants layers with as many heads of keys, as wide, as the first: "
+                f"{list(self.values.shape[-2:])}; got {list(own.shape[-2:])}"
+            )
+        return (1 - self.share) * own + self.share * self.values
 
 
 class MultiHead(AttentionBase):
@@ -84,13 +100,23 @@ class MultiHead(AttentionBase):
             self.key_norm = clone_template(self.query_key_norm)
 
     @nn.compact
-    def prepare(self, key: Keys, value: Values) -> Any:
-        """Return the memory of G heads, with [..., G, S, any] leaves."""
+    def values(self, value: Values) -> jax.Array:
+        """Project to the values of G heads, [..., S, G, V], before a first layer is mixed in."""
+        return self._values(value, self.key_heads or self.heads)
+
+    @nn.compact
+    def prepare(self, key: Keys, value: Values, first: FirstValues | None = None) -> Any:
+        """Return the memory of G heads, with [..., G, S, any] leaves.
+
+        The values of the `first` layer, if given, have their share of the values of each head.
+        """
         heads, inputs = self.key_heads or self.heads, key
         key = self._project(key, heads, self.key_width, "key")
         if self.query_key_norm is not None:
             key = self.key_norm(key)
         value = self._values(value, heads)
+        if first is not None:
+            value = first.mixed_into(value)
         if self._group > 1:
             return _prepare_shared(self.head, key, value)
         given = (key, value, inputs) if self.head.reads_inputs() else (key, value)
@@ -137,6 +163,8 @@ class MultiHead(AttentionBase):
         """Return whether heads can be a leading axis, [..., H, T, K]: no parameters, no draws."""
         head = self.head
         if type(head) is not Attention or head.needs_weights(deterministic=True):
+            return False
+        if head.bias is not None:
             return False
         if not (head.score.same_in_every_head() and head.align.same_in_every_head()):
             return False

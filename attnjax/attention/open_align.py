@@ -62,6 +62,21 @@ def sigmoid(logits: Logits, mask: Allowed | None = None, bias: float | None = No
     return jnp.where(mask, jax.nn.sigmoid(jnp.where(mask, logits, 0)), 0)
 
 
+def rectified(logits: Logits, mask: Allowed | None = None) -> Weights:
+    """Compute each weight by itself: weights[t, s] = max(logits[t, s], 0) / n[t].
+
+    n[t] keys are allowed. A row of logits below 0 is 0, without a gradient; no number bounds a
+    weight, nor the sum of a row, and float16 may overflow.
+
+    Source: Wortsman et al. 2023, with the length of the sequence as n; Guo et al. 2024, whose
+    program divides by n[t].
+    """
+    allowed = jnp.ones(logits.shape, bool) if mask is None else mask
+    # a forbidden logit may be anything, also in the gradient
+    positive = jax.nn.relu(jnp.where(allowed, logits, 0))
+    return positive / jnp.maximum(allowed.sum(-1, keepdims=True), 1).astype(logits.dtype)
+
+
 def softpick(logits: Logits, mask: Allowed | None = None) -> Weights:
     """Return softpick, a rectified softmax.
 
@@ -145,6 +160,13 @@ class Sigmoid(OpenAlign):
 
     def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
         return sigmoid(logits, mask, self.bias)
+
+
+class Rectified(OpenAlign):
+    """`rectified` as a part; rows sum to any number that is not negative."""
+
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
+        return rectified(logits, mask)
 
 
 class Softpick(OpenAlign):

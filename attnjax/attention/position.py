@@ -36,7 +36,10 @@ class Positions(NamedTuple):
 
     def expand_heads(self) -> "Positions":
         """Return the same positions for every head: [..., T] becomes [..., 1, T]."""
-        return Positions(*(x if x is None else jnp.expand_dims(x, -2) for x in self))
+        query = None if self.query is None else jnp.expand_dims(self.query, -2)
+        if self.key is self.query:  # of words that attend to themselves; a bias asks for it
+            return Positions(query, query)
+        return Positions(query, None if self.key is None else jnp.expand_dims(self.key, -2))
 
 
 def _numbers(x: jax.Array) -> jax.Array:

@@ -2,9 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import field
-from functools import reduce
-from operator import and_, or_
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +10,8 @@ from flax import linen as nn
 
 from attnjax.attention.attention import AttentionBase
 from attnjax.attention.decay import Decay, NoDecay, WordDecay
-from attnjax.attention.mask import Causal, Mask, MaskLike, Padding, Segments, as_mask
+from attnjax.attention.key_rules import key_rules
+from attnjax.attention.mask import Causal, MaskLike, as_mask
 from attnjax.attention.position import Positions
 from attnjax.attention.recurrence import (
     State,
@@ -80,7 +79,8 @@ class RecurrentAttention(AttentionBase):
         positions: Positions = Positions(),
         deterministic: bool,
     ) -> Contexts:
-        rules, dtype = _read_rules(as_mask(mask, query), type(self).__name__), memory.value.dtype
+        dtype = memory.value.dtype
+        rules = key_rules(as_mask(mask, query), type(self).__name__, packs=True)
         memory, query = Words(*(widen(numbers) for numbers in memory)), self.scaled(query)
         if rules.present is not None:
             memory = hide_words(memory, rules.present)
@@ -170,41 +170,6 @@ class DeltaRule(RecurrentAttention):
         return _normalized(widen(query)) / query.shape[-1] ** 0.5
 
 
-class _Rules(NamedTuple):
-    """What a mask says.
-
-    Attributes:
-        present: the keys [..., S] that are not padding; None: all.
-        starts: the words [..., S] that begin another sentence of the row; None: there is one.
-        causal: whether a query sees the words up to its own alone.
-    """
-
-    present: jax.Array | None
-    starts: jax.Array | None
-    causal: bool
-
-
-def _read_rules(mask: Mask, owner: str) -> _Rules:
-    """Return what a mask says, or refuse it in its owner's name."""
-    present, starts, causal = [], [], False
-    for rule in mask.rules():
-        match rule:
-            case Padding():
-                present.append(rule.present)
-            case Segments():
-                starts.append(_starts(rule))
-            case Causal():
-                causal = True
-            case _:
-                raise UserError(
-                    f"{owner} takes the masks Padding, Causal and Segments, which need no weights; "
-                    f"got {type(rule).__name__}: use Attention"
-                )
-    return _Rules(
-        reduce(and_, present) if present else None, reduce(or_, starts) if starts else None, causal
-    )
-
-
 def _for_each(key: jax.Array, *numbers: jax.Array) -> tuple[jax.Array, ...]:
     """Return [..., S, any] numbers in the leading shape of keys."""
     return tuple(jnp.broadcast_to(x, (*key.shape[:-1], x.shape[-1])) for x in numbers)
@@ -220,9 +185,3 @@ def _normalized(x: jax.Array) -> jax.Array:
     """Return vectors divided by their norms, sqrt(x . x + epsilon)."""
     squares = (widen(x) ** 2).sum(-1, keepdims=True)
     return (widen(x) * jax.lax.rsqrt(squares + EPSILON)).astype(x.dtype)
-
-
-def _starts(rule: Segments) -> jax.Array:
-    """Return booleans [..., S], True for the first word of each segment but the row's first."""
-    segment = rule.key
-    return jnp.pad(segment[..., 1:] != segment[..., :-1], [*[(0, 0)] * (segment.ndim - 1), (1, 0)])

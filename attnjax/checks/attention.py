@@ -1,6 +1,6 @@
 """The properties of an attention, tried with small random inputs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from attnjax.attention.align import Align, AlignContext
 from attnjax.attention.attention import AttentionBase
+from attnjax.attention.bias import Forgetting
 from attnjax.attention.fused import FUSED_FROM
 from attnjax.attention.input_widths import Widths
 from attnjax.attention.mask import Causal, Mask, Padding, Segments
@@ -17,6 +18,7 @@ from attnjax.attention.pool import Pool
 from attnjax.attention.position import Positions
 from attnjax.attention.recurrent import RecurrentAttention
 from attnjax.attention.traits import Expectations
+from attnjax.checks import recurrence
 from attnjax.checks.finding import (
     Finding,
     Problems,
@@ -56,7 +58,8 @@ def check_attention(attention: AttentionBase, widths: Widths = NARROW) -> list[F
     - Under `Causal`, no gradient flows to later keys and values.
     - A mask that hides keys gives the same context as leaving the keys out.
     - Queries one at a time, at their positions, have the same context as all together; so have
-      words one at a time by `start` and `step`, if the attention has them.
+      words one at a time by `start` and `step`, if the attention has them, over more than a chunk.
+    - Keys that are prepared in two pieces have the same context as all at once.
     - The context of long sequences is the same if the weights are requested: a score that declares
       itself a dot product computes that product.
     - In bfloat16 and float16 the context is finite, also for logits beyond float16.
@@ -68,16 +71,19 @@ def check_attention(attention: AttentionBase, widths: Widths = NARROW) -> list[F
       `uses_absolute_positions`.
     - The masks in its fields are pytrees, so that a program can take them as arguments.
     - If the attention `packs`, sentences in one row have the contexts of each alone.
-    - `start` gives the same state from the memory of any keys. A word of strength 0, without a
-      decay, leaves the state of a recurrence as it is.
+    - `start` gives the same state from the memory of any keys.
+    - Chunks and steps of a recurrence are its equations in float64; so are they with a decay of 1,
+      which forgets nothing. A word of strength 0, without a decay, leaves the state as it is.
+    - A bias of forget gates that are 1 is 0.
 
     The attention is for queries, keys and values of these widths.
     """
-    properties = {
+    properties: dict[str, Callable[[_Initialized], Problems]] = {
         "masked rows give zero": _masked_rows,
         "causal": _causal,
         "a mask equals a subset": _subset,
         "one query at a time equals all": _one_at_a_time,
+        "keys in two pieces equal all at once": _in_pieces,
         "the same context if the weights are requested": _requested,
         "finite in half precision": _half_precision,
         "many keys in half precision": _many_keys,
@@ -90,7 +96,13 @@ def check_attention(attention: AttentionBase, widths: Widths = NARROW) -> list[F
     if all(part.packs for part in _parts(attention, AttentionBase)):
         properties["packed sentences stay apart"] = _packed
     if _parts(attention, RecurrentAttention):
-        properties["a word of strength 0 leaves the state"] = _unwritten
+        properties["chunks and steps are the recurrence"] = _recurrent(recurrence.by_equations)
+        properties["a decay of 1 forgets nothing"] = _recurrent(recurrence.decay_of_one)
+        properties["a word of strength 0 leaves the state"] = _recurrent(
+            recurrence.strength_of_zero
+        )
+    if _parts(attention, Forgetting):
+        properties["gates of 1 forget nothing"] = _open_gates
     return findings(partial(_Initialized, attention, widths), properties)
 
 
@@ -187,54 +199,75 @@ def _one_at_a_time(of: _Initialized) -> Problems:
         row = query[:, position : position + 1]
         single.append(of.context(row, *memory, Causal(), positions=at))
     yield not_equal("the context", together, np.concatenate(single, axis=1))
-    yield from _stepped(of, together)
+    yield from _stepped(of)
 
 
-def _stepped(of: _Initialized, together: Any) -> Problems:
-    query, key, value = (np.split(x, S, axis=1) for x in of.inputs)
+def _stepped(of: _Initialized) -> Problems:
+    inputs = of.drawn(B, recurrence.LENGTH)
+    call: Any = partial(of.attention.apply, of.variables)
 
-    def start(variables: Any, key: Any, value: Any) -> Any:
-        call: Any = partial(of.attention.apply, variables)
+    def start(key: Any, value: Any) -> Any:
         return call(call(key, value, method="prepare"), method="start")
 
-    @jax.jit
-    def step(variables: Any, state: Any, query: Any, key: Any, value: Any) -> Any:
-        call: Any = partial(of.attention.apply, variables)
-        return call(query, call(key, value, method="prepare"), state, method="step")
+    def step(state: Any, word: Any) -> tuple[Any, jax.Array]:
+        query, key, value = (x[:, None] for x in word)
+        context, state = call(query, call(key, value, method="prepare"), state, method="step")
+        return state, context[:, 0]
 
-    if jax.eval_shape(start, of.variables, key[0], value[0]) is None:
+    @jax.jit
+    def read(*inputs: Any) -> Any:
+        one, every = start(*(x[:, :1] for x in inputs[1:])), start(*inputs[1:])
+        _, context = jax.lax.scan(step, one, tuple(jnp.moveaxis(x, 1, 0) for x in inputs))
+        return one, every, jnp.moveaxis(context, 0, 1)
+
+    if jax.eval_shape(start, *inputs[1:]) is None:
         return
-    of_one, of_all = (
-        jax.device_get(jax.jit(start)(of.variables, *memory))
-        for memory in ((key[0], value[0]), of.inputs[1:])
-    )
+    of_one, of_all, context = jax.device_get(read(*inputs))
     same = jax.tree.map(lambda x, y: x.shape == y.shape and (x == y).all(), of_one, of_all)
     if not all(jax.tree.leaves(same)):
         yield "the state before the first word depends on the keys that start is given"
-    state, context = of_one, []
-    for word in zip(query, key, value, strict=True):
-        after, state = step(of.variables, state, *word)
-        context.append(after)
-    yield not_equal("the context by step", together, np.concatenate(context, axis=1))
+    yield not_equal("the context by step", of.context(*inputs, Causal()), context)
 
 
-def _unwritten(of: _Initialized) -> Problems:
-    inputs = of.drawn(B, 1)
-    for part in _parts(of.attention, RecurrentAttention):
-        before, after = jax.jit(partial(_write_nothing, part))(inputs)
-        yield not_equal(f"the state of {type(part).__name__}", before, after)
+def _in_pieces(of: _Initialized) -> Problems:
+    """Read keys whose memory was prepared in two pieces, as a cache of two prefixes."""
+    query, *words = of.inputs
+    call: Any = partial(of.attention.apply, of.variables)
+
+    @jax.jit
+    def read(query: Any, *words: Any) -> Any:
+        pieces = [
+            call(*(x[:, rows] for x in words), method="prepare")
+            for rows in (slice(HIDDEN_FROM), slice(HIDDEN_FROM, None))
+        ]
+        memory = jax.tree.map(lambda *x: jnp.concatenate(x, axis=-2), *pieces)
+        return call(query, memory, Causal(), deterministic=True, method="attend")
+
+    yield not_equal("the context", of.context(*of.inputs, Causal()), read(query, *words))
 
 
-def _write_nothing(part: RecurrentAttention, inputs: Any) -> tuple[jax.Array, jax.Array]:
-    """Return a state, and that after a word of strength 0 without a decay."""
-    query, *words = inputs
-    variables = part.init(_key(), query, *words, deterministic=True)
-    call: Any = partial(part.apply, variables)
-    memory = call(*words, method="prepare")
-    nothing = {name: jnp.zeros_like(getattr(memory, name)) for name in ("strength", "log_decay")}
-    before = jnp.ones_like(call(memory, method="start"))
-    _, after = call(query, memory._replace(**nothing), before, method="step")
-    return before, after
+def _recurrent(
+    problems: Callable[[recurrence.RecurrenceInputs], Problems],
+) -> Callable[[_Initialized], Problems]:
+    """Return the problems of each recurrence within an attention."""
+
+    def of_each(of: _Initialized) -> Problems:
+        inputs = of.drawn(B, recurrence.LENGTH)
+        for part in _parts(of.attention, RecurrentAttention):
+            yield from problems(recurrence.recurrence_inputs(part, _key(), inputs))
+
+    return of_each
+
+
+def _open_gates(of: _Initialized) -> Problems:
+    inputs = of.inputs[1]
+    for part in _parts(of.attention, Forgetting):
+        variables = part.init(_key(), inputs, method="prepare")
+        prepared: Any = part.apply(variables, inputs, method="prepare")
+        opened = jax.tree.map(jnp.zeros_like, prepared)
+        allowed = jnp.broadcast_to(jnp.tri(S, dtype=bool), (B, S, S))
+        bias: Any = part.apply(variables, opened, allowed, (B, S, S))
+        yield not_zero("the bias of forget gates that are 1", jnp.where(allowed, bias, 0))
 
 
 def _requested(of: _Initialized) -> Problems:

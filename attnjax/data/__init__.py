@@ -29,7 +29,7 @@ from attnjax.data.corpora.parallel_text import (
     TabSeparated as TabSeparated,
 )
 from attnjax.data.corpora.raw_text import RawText as RawText, TextStream as TextStream
-from attnjax.data.corpora.scan import Scan as Scan
+from attnjax.data.corpora.scan import Scan as Scan, ScanByActions as ScanByActions
 from attnjax.data.corpora.sentences import (
     LearnedFrom as LearnedFrom,
     SentencePairs as SentencePairs,
@@ -52,8 +52,48 @@ from attnjax.data.files import (
     read_lines as read_lines,
     read_text as read_text,
 )
+from attnjax.data.generated.bigram_copy import BigramBackcopy as BigramBackcopy
+from attnjax.data.generated.counter_languages import (
+    BooleanExpression as BooleanExpression,
+    CounterLanguage as CounterLanguage,
+    EqualBlocks as EqualBlocks,
+    NextSymbols as NextSymbols,
+    ShuffledBrackets as ShuffledBrackets,
+)
 from attnjax.data.generated.dates import Dates as Dates
+from attnjax.data.generated.in_context_regression import (
+    InContextRegression as InContextRegression,
+)
+from attnjax.data.generated.induction import (
+    DictionaryRecall as DictionaryRecall,
+    InductionHead as InductionHead,
+)
+from attnjax.data.generated.labeled_places import (
+    Drawn as Drawn,
+    LabeledPlaces as LabeledPlaces,
+    distinct as distinct,
+)
+from attnjax.data.generated.max_retrieval import MaxRetrieval as MaxRetrieval
+from attnjax.data.generated.modular_division import ModularDivision as ModularDivision
+from attnjax.data.generated.periodic_languages import (
+    Ending as Ending,
+    EvenOnes as EvenOnes,
+    Repeated as Repeated,
+)
+from attnjax.data.generated.recall import MultiQueryRecall as MultiQueryRecall
 from attnjax.data.generated.regression import NoisyFunction as NoisyFunction
+from attnjax.data.generated.regular_languages import (
+    CycleNavigation as CycleNavigation,
+    EvenPairs as EvenPairs,
+    ModularArithmetic as ModularArithmetic,
+    Parity as Parity,
+    RegularLanguage as RegularLanguage,
+)
+from attnjax.data.generated.rewritten_strings import (
+    DuplicateString as DuplicateString,
+    ReverseString as ReverseString,
+    RewrittenString as RewrittenString,
+)
 from attnjax.data.generated.sequences import (
     AssociativeRecall as AssociativeRecall,
     Copy as Copy,

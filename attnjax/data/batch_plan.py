@@ -18,7 +18,7 @@ class Batch(NamedTuple):
     """
 
     source: np.ndarray  # int32 [B, S], rows that end with END; or floats [B, S, ...]
-    target: np.ndarray  # likewise [B, T] or [B, T, ...]
+    target: np.ndarray  # likewise [B, T] or [B, T, ...]; of `LabeledPlaces` int32 [B, K, 2]
 
 
 class Packing(NamedTuple):

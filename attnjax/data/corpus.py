@@ -87,13 +87,23 @@ class Corpus:
         if breaks and count > 1:  # a single text, of raw text, is told by its lines
             digest.update(json.dumps(breaks).encode())  # "a\nb" is not "a" and "b"
         examples = self.splits.get(split)
-        # ids are left out: they depend on the vocabulary
-        if examples and not (examples.source.are_ids and examples.target.are_ids):
+        # ids of texts are left out: they depend on the vocabulary
+        if examples and examples.ask_at_places:
+            _add_labeled(digest, examples)
+        elif examples and not (examples.source.are_ids and examples.target.are_ids):
             for example in examples:
                 for side in example[:2]:
                     if isinstance(side, np.ndarray):
                         digest.update(side.tobytes())
         return digest.hexdigest()[:16]
+
+
+def _add_labeled(digest: Any, examples: Examples) -> None:
+    """Add sources, asked places and labels, whose ids a task gives without a text."""
+    for rows in (examples.source, examples.target):
+        digest.update(rows.lengths.tobytes())
+        for start, stop in zip(rows.starts.tolist(), rows.stops.tolist(), strict=True):
+            digest.update(rows.values[start:stop].astype(np.int32, copy=False).tobytes())
 
 
 def ids(text: str, vocabulary: Vocabulary) -> list[int]:

@@ -19,7 +19,8 @@ class Encoded(NamedTuple):
     Attributes:
         source: ids that end with END, or an array of floats (an image, points).
         target: ids that end with END, an array of floats, or a label: one id without END.
-            Of a window of raw text neither side ends with END, see `RawText`.
+            Of a window of raw text neither side ends with END, see `RawText`. Of labels at some
+            places of the source integers [K, 2], see `LabeledPlaces`.
         alignment: as `Example.alignment`, with an empty set for the target's END.
     """
 
@@ -45,13 +46,13 @@ class Rows:
         return len(self.starts)
 
     def __getitem__(self, index: int) -> list[int] | np.ndarray:
-        """Return a row: a list of ids, or an array of floats."""
+        """Return a row: a list of ids, or an array of floats or of tuples of ids."""
         row = self.values[self.starts[index] : self.stops[index]]
-        return row.tolist() if self.are_ids else row
+        return row.tolist() if self.are_ids and row.ndim == 1 else row
 
     @property
     def are_ids(self) -> bool:
-        """Whether the rows are ids, not floats."""
+        """Whether the rows are ids, or tuples of ids, not floats."""
         return self.values.dtype.kind in "iu"
 
     @property
@@ -88,23 +89,25 @@ class Rows:
 
 
 class _Flat:
-    """Rows that are copied one after the other: int32, or float32 if they are arrays."""
+    """Rows that are copied one after the other: int32, or float32 if they are floats."""
 
     def __init__(self) -> None:
         self._ids = array("i")
-        self._floats: list[np.ndarray] = []
+        self._arrays: list[np.ndarray] = []
         self._offsets = array("q", [0])
 
     def append(self, row: Sequence[int] | np.ndarray) -> None:
         if isinstance(row, np.ndarray):
-            self._floats.append(row)
+            self._arrays.append(row)
         else:
             self._ids.extend(row)
         self._offsets.append(self._offsets[-1] + len(row))
 
     def rows(self) -> Rows:
-        floats = self._floats
-        values = np.concatenate(floats, dtype=np.float32) if floats else np.asarray(self._ids)
+        values = np.asarray(self._ids)
+        if self._arrays:
+            are_ids = all(row.dtype.kind in "iu" for row in self._arrays)
+            values = np.concatenate(self._arrays, dtype=np.int32 if are_ids else np.float32)
         return Rows.cut(values, np.asarray(self._offsets))
 
 
@@ -151,6 +154,11 @@ class Examples(Sequence[Encoded]):
             self.target.select(chosen),
             None if self.alignments is None else [self.alignments[index] for index in chosen],
         )
+
+    @property
+    def ask_at_places(self) -> bool:
+        """Whether a target is places of its source and their labels, see `LabeledPlaces`."""
+        return self.target.are_ids and self.target.values.ndim > 1
 
     @property
     def lengths(self) -> np.ndarray:

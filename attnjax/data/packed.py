@@ -204,8 +204,13 @@ class Packed(Batching):
                 f"example {worst + 1}{where} has {source} source and {target} target symbols "
                 f"(END counted), more than a row of batching.length={self.length}"
             )
-        if not Examples.of(examples[:1]).source.are_ids:
+        one = Examples.of(examples[:1])
+        if not one.source.are_ids:
             raise UserError("packed batches hold words; the task's sources are arrays of numbers")
+        if one.ask_at_places:
+            raise UserError(
+                "packed batches hold words; the task's targets are labels at places of a source"
+            )
         return lengths
 
     def plan(self, examples: Sequence[Encoded]) -> PackedPlan:

@@ -15,15 +15,26 @@ from attnjax.evaluation.measures.base import (
     Picture as Picture,
 )
 from attnjax.evaluation.measures.by_length import ByLength as ByLength
+from attnjax.evaluation.measures.gradient_step import OneGradientStep as OneGradientStep
 from attnjax.evaluation.measures.heads import Heads as Heads
+from attnjax.evaluation.measures.labels import LabelAccuracy as LabelAccuracy
 from attnjax.evaluation.measures.last_layer_gradient import LastLayerGradient as LastLayerGradient
 from attnjax.evaluation.measures.layer_cost import LayerCost as LayerCost
+from attnjax.evaluation.measures.longer_windows import LongerWindows as LongerWindows
 from attnjax.evaluation.measures.masked_words import MaskedWords as MaskedWords
 from attnjax.evaluation.measures.perplexity import Perplexity as Perplexity
 from attnjax.evaluation.measures.regions import Regions as Regions
 from attnjax.evaluation.measures.regression import RegressionError as RegressionError
 from attnjax.evaluation.measures.saturation import Saturation as Saturation
+from attnjax.evaluation.measures.set_accuracy import (
+    AdaptiveGain as AdaptiveGain,
+    SetAccuracy as SetAccuracy,
+)
+from attnjax.evaluation.measures.sinks import Sinks as Sinks
+from attnjax.evaluation.measures.state_size import StateSize as StateSize
 from attnjax.evaluation.measures.support import Support as Support
+from attnjax.evaluation.measures.training_accuracy import TrainingAccuracy as TrainingAccuracy
+from attnjax.evaluation.measures.updates_to import UpdatesTo as UpdatesTo
 from attnjax.evaluation.metric import (
     Accuracy as Accuracy,
     ChrF as ChrF,

@@ -138,7 +138,7 @@ type _Attentions = dict[tuple[int, str, Any, Any], tuple[Any, Any, Any]]
 @partial(jax.jit, static_argnames=("model",))
 def _attentions(model: Model, params: Any, batch: Batch) -> _Attentions:
     source, target = jnp.asarray(batch.source), jnp.asarray(batch.target)
-    decoder_input = shifted(target) if target.ndim == 2 else target  # points predict nothing
+    decoder_input = shifted(target)  # points predict nothing, and stay
 
     return {
         (number, layer.name, *layer.kinds(source, decoder_input)): (
@@ -171,7 +171,7 @@ def _sentence(
     return SentenceAttention(
         number=number,
         source=_labels(source, example.source, max(layer.shape[2] for layer in layers)),
-        target=_labels(target, example.target, 0),
+        target=_labels(target, _words_of(example.target), 0),
         read=read,
         gold=tuple(tuple(sorted(origins)) for origins in example.alignment or ()),
         points=getattr(example.source, "ndim", 1) == 2,
@@ -186,6 +186,12 @@ def _positions(count: int, side: Any, kind: str) -> np.ndarray:
     if kind in ("source", "target") and getattr(side, "ndim", 1) == 2:
         return np.linspace(0, count - 1, min(count, POSITIONS)).astype(int)
     return np.arange(min(count, POSITIONS))
+
+
+def _words_of(target: Any) -> Any:
+    """Return the ids of a target's words; of labels at some places those of the labels."""
+    of_places = getattr(target, "ndim", 1) == 2 and target.dtype.kind in "iu"
+    return target[:, 1] if of_places else target
 
 
 def _labels(vocabulary: Vocabulary | None, side: Any, patches: int) -> tuple[str, ...]:

@@ -8,7 +8,11 @@ from attnjax.experiment.ablation import (
     Setting as Setting,
     figures as figures,
 )
+from attnjax.experiment.above_best import AboveBest as AboveBest
+from attnjax.experiment.best_of import BestOf as BestOf
 from attnjax.experiment.claims import Claim as Claim, gains as gains
+from attnjax.experiment.crossing import Crossing as Crossing
+from attnjax.experiment.entry import crossed as crossed, enter as enter
 from attnjax.experiment.estimands import (
     Condition as Condition,
     Count as Count,

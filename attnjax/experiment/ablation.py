@@ -14,7 +14,8 @@ from attnjax.config.vary import vary
 from attnjax.errors import UserError, unknown
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.experiment.claims import Claim, Verdict
-from attnjax.experiment.estimands import Results, RunMetrics
+from attnjax.experiment.crossing import Crossing
+from attnjax.experiment.estimands import Difference, Results, RunMetrics
 from attnjax.experiment.experiment import Experiment
 from attnjax.experiment.ties import Tied, at_ties
 from attnjax.experiment.tuning import Grid, check_grid
@@ -73,6 +74,7 @@ class Setting:
         claims: of this setting alone; a region for one scale says nothing about another.
         published: None: the figures of the ablation.
         tune: None: the grid of the ablation.
+        differs: what differs from the paper: its way, then ours.
     """
 
     changes: Mapping[str, Any]
@@ -80,6 +82,7 @@ class Setting:
     claims: tuple[Claim, ...] = ()
     published: tuple[Published, ...] | None = None
     tune: Grid | None = None
+    differs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +104,9 @@ class Ablation:
             `attnjax.experiment.tuning`.
         tune_seed: the first seed of the runs that tune; none of them may be a variant's seed.
         tune_seeds: the number of runs at each point of the grid.
+        crossing: how the variants are crossed; None: they are not.
+        given_up: statements that are not claimed, and why.
+        differs: what differs from the paper: its way, then ours; that of a setting, see `at`.
 
     Raises:
         UserError: there are no variants, a claim or figure names an unknown variant, a field has a
@@ -118,6 +124,9 @@ class Ablation:
     tune: Grid = field(default_factory=dict)
     tune_seed: NonNegativeInt = 1_000_000
     tune_seeds: PositiveInt = 3
+    crossing: Crossing | None = None
+    given_up: Mapping[str, str] = field(default_factory=dict)
+    differs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -208,7 +217,10 @@ class Ablation:
         return self.variants[name]
 
     def check_claims(self, name: str, experiment: Experiment) -> None:
-        """Refuse a claim about a number that a variant, given resolved, does not measure."""
+        """Refuse a claim about a number that a variant, given resolved, does not measure.
+
+        A claim that calls a variant the better of two, and wants it worse, is refused, too.
+        """
         of_answers = () if experiment.metric is None else (experiment.metric.key,)
         for claim in self.claims:
             for estimand in claim.estimands:
@@ -216,6 +228,8 @@ class Ablation:
                 if name in estimand.variants and estimand.key not in known:
                     problem = _unmeasured(name, estimand.key, known)
                     raise UserError(f"the claim {claim.text!r} cannot be judged: {problem}")
+            if isinstance(claim.estimand, Difference) and name == claim.estimand.better:
+                _check_direction(claim, claim.estimand, experiment)
 
     def at(self, setting: str) -> "Ablation":
         """Return the ablation in one of its settings.
@@ -231,14 +245,33 @@ class Ablation:
             if path in chosen.changes:
                 raise UserError(f"{path} is changed, and tuned too: give the setting its own tune")
         variants = {name: vary(variant, chosen.changes) for name, variant in self.variants.items()}
+        variants |= chosen.variants
+        # a base that is run as a variant is that of the setting, too
+        of_base = (name for name, variant in self.variants.items() if variant == self.base)
+        base = next((variants[name] for name in of_base), vary(self.base, chosen.changes))
         return replace(
             self,
-            base=vary(self.base, chosen.changes),
-            variants=variants | dict(chosen.variants),
+            base=base,
+            variants=variants,
             claims=chosen.claims,
             published=self.published if chosen.published is None else chosen.published,
             settings={},
             tune=tune,
+            differs=chosen.differs,
+        )
+
+
+def _check_direction(claim: Claim, difference: Difference, experiment: Experiment) -> None:
+    """Refuse a region of a difference in which the variant that is called better is the worse."""
+    direction = experiment.better(difference.key.name)
+    asks = {"lower": claim.low > 0, "higher": claim.high < 0}
+    if direction is not None and asks[direction]:
+        side = "below" if direction == "lower" else "above"
+        raise UserError(
+            f"the claim {claim.text!r} calls {difference.better} the better variant, and its "
+            f"region has it worse than {difference.worse}: {direction} is better in "
+            f"{difference.key}, so the region wants values {side} 0; got {claim.low:g} to "
+            f"{claim.high:g}"
         )
 
 

@@ -50,7 +50,8 @@ class Claim:
         high: the greatest value that the statement allows, also set by us.
         given: what must hold before the claim is judged. A claim that something fails, or is
             behind, holds of networks that have not learnt: it needs a condition.
-        source: the paper's section and sentence; None: the question is our own.
+        source: the paper and its table or section, and after ": " the number or the sentence that
+            is printed there; None: the question is our own.
         exploratory: whether the design was changed after results had been seen, or chosen by
             scores of the test split, so that the verdict is no test.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from attnjax.config.constraints import check_fields
 from attnjax.data.corpus import Corpus, Task
+from attnjax.data.examples import Examples
 from attnjax.data.vocabularies import SIDES, Vocabularies
 from attnjax.data.vocabulary import WordVocabulary
 from attnjax.decoding.beam import Beam
@@ -16,7 +17,7 @@ from attnjax.decoding.search import Hypotheses, Search
 from attnjax.errors import UserError
 from attnjax.evaluation.bleu import Bleu
 from attnjax.evaluation.decode_corpus import hypotheses
-from attnjax.evaluation.measurement import MetricKey
+from attnjax.evaluation.measurement import Better, MetricKey
 from attnjax.evaluation.measures.base import Measure
 from attnjax.evaluation.metric import ExactMatch, Metric
 from attnjax.evaluation.unknown_words import Replacement, before_replacement, replace_unknown
@@ -91,6 +92,7 @@ class Experiment:
             for side, vocabulary in zip(SIDES, corpus.vocabularies, strict=True):
                 if vocabulary is not None:
                     self.model.check_lengths(getattr(examples, side).lengths, where, side)
+            self._check_places(examples)
             self.model.check_examples(examples, where)
         resolved = self.with_vocabularies(corpus.vocabularies)
         model = resolved.model
@@ -104,6 +106,21 @@ class Experiment:
                 f"{type(model).__name__} cannot be searched for any: it is no SequenceModel"
             )
         return resolved
+
+    def _check_places(self, examples: Examples) -> None:
+        """Refuse a task that asks for labels at places, and a model that does not give any."""
+        if not examples or examples.ask_at_places == self.model.gives_labels:
+            return
+        task, model = type(self.task).__name__, type(self.model).__name__
+        if examples.ask_at_places:
+            raise UserError(
+                f"a {task} asks for labels at places of a source, and a {model} gives none: "
+                "choose a Labeler"
+            )
+        raise UserError(
+            f"a {model} gives labels at places of a source, and a {task} asks for none: choose a "
+            "task of LabeledPlaces"
+        )
 
     def with_vocabularies(self, vocabularies: Vocabularies) -> "Experiment":
         """Fill in vocabulary sizes and the default metric."""
@@ -128,6 +145,16 @@ class Experiment:
             return tuple(keys)
         unreplaced = [] if self.unknown is None else [before_replacement(self.metric)]
         return (self.metric.key, *unreplaced, *keys)
+
+    def better(self, name: str) -> Better | None:
+        """Return which direction of a number is better; None: it judges nothing, or is unknown.
+
+        The experiment is a resolved one.
+        """
+        if self.metric is not None and name == self.metric.name:
+            return self.metric.better
+        known = (getattr(measure, "numbers", {}) for measure in self.measures)
+        return next((numbers[name] for numbers in known if name in numbers), None)
 
     @property
     def shares(self) -> frozenset[str]:

@@ -21,6 +21,7 @@ from attnjax.models.bert_heads import (
     BertTagger as BertTagger,
 )
 from attnjax.models.captioner import Captioner as Captioner, Convolutions as Convolutions
+from attnjax.models.causal_recurrence import CausalRecurrence as CausalRecurrence
 from attnjax.models.classifier import Classifier as Classifier
 from attnjax.models.ensemble import Ensemble as Ensemble
 from attnjax.models.feed_forward import (
@@ -28,8 +29,11 @@ from attnjax.models.feed_forward import (
     FeedForward as FeedForward,
     FeedForwardBase as FeedForwardBase,
     GatedFeedForward as GatedFeedForward,
+    NoFeedForward as NoFeedForward,
 )
+from attnjax.models.in_context_regressor import InContextRegressor as InContextRegressor
 from attnjax.models.kernel_regression import KernelRegression as KernelRegression
+from attnjax.models.labeler import Labeler as Labeler
 from attnjax.models.language_model import LanguageModel as LanguageModel
 from attnjax.models.rnn_cells import (
     GRU as GRU,
@@ -55,6 +59,7 @@ from attnjax.models.sequence_layers import (
     SequenceLayer as SequenceLayer,
 )
 from attnjax.models.sequence_model import LabelModel as LabelModel, SequenceModel as SequenceModel
+from attnjax.models.set_classifier import SetClassifier as SetClassifier
 from attnjax.models.sown_attention import LayerAttention as LayerAttention
 from attnjax.models.text_encoder import EncodedText as EncodedText, TextEncoder as TextEncoder
 from attnjax.models.transformer import Transformer as Transformer

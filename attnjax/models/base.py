@@ -42,6 +42,9 @@ class Model(nn.Module, ABC, kw_only=True):
     one_vocabulary: ClassVar[bool] = False
     """Whether source and target must have the same vocabulary."""
 
+    gives_labels: ClassVar[bool] = False
+    """Whether the model gives labels to words of a source, as a task of `LabeledPlaces` asks."""
+
     initializer: Initializer | None = None
 
     @nn.nowrap

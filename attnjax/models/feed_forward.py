@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
+import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Float
 
@@ -71,6 +72,16 @@ class ConvolutionFeedForward(FeedForward):
     def linear(self, width: int, name: str) -> Callable[[Array], Array]:
         glorot = nn.initializers.glorot_uniform()
         return nn.Conv(width, kernel_size=(1,), kernel_init=glorot, name=name)
+
+
+class NoFeedForward(FeedForwardBase):
+    """FFN(x) = 0: a layer of attention alone, as in Elhage et al. 2021 and Arora et al. 2023.
+
+    Its residual connection adds nothing; one that normalizes what it adds still does.
+    """
+
+    def __call__(self, x: Float[Array, "*B D"], *, deterministic: bool) -> Float[Array, "*B D"]:
+        return jnp.zeros_like(x)
 
 
 class GatedFeedForward(FeedForwardBase):

@@ -174,8 +174,10 @@ class LanguageModel(SequenceModel, PackingModel):
         positions = masks.positions.filled(words[..., None], words[..., None]).query
         x = self._embed(words, positions, deterministic=deterministic)
         options = {"own_mask": masks.target, "positions": masks.positions, "counted": counted}
+        carry = None
         for layer in self.layers:
-            x = layer(x, x, masks.across, **options, deterministic=deterministic)
+            carry = layer.carried(x, carry, counted)
+            x = layer(x, x, masks.across, **options, carry=carry, deterministic=deterministic)
         return at_base_width(self.last_residual.final(x, counted), self.base_width)
 
     def encode(self, source: Text, *, deterministic: bool) -> tuple[Text, Padding]:
@@ -188,9 +190,10 @@ class LanguageModel(SequenceModel, PackingModel):
         read = position < _count(memory)[:, None] - 1
         last = jnp.take_along_axis(memory, read.sum(-1, keepdims=True), axis=1)
         x = self._embed(memory, position, deterministic=True)
-        pasts = []
+        pasts, carry = [], None
         for layer in self.layers:
-            x, past = layer.read(x, read, length=length, beams=beams)
+            carry = layer.carried(x, carry)
+            x, past = layer.read(x, read, carry, length=length, beams=beams)
             pasts.append(past)
         return (read, last), *gather(pasts, jnp.zeros((len(memory), beams, length), jnp.int32))
 

@@ -165,8 +165,10 @@ class Transformer(SequenceModel, PackingModel):
         positions = masks.positions.filled(decoder_input[..., None], source[..., None]).query
         x = self._embed(table, decoder_input, positions, deterministic=deterministic)
         options = {"own_mask": masks.target, "positions": masks.positions, "counted": counted}
+        carry = None
         for layer in self.decoder_layers:
-            x = layer(x, memory, masks.across, **options, deterministic=deterministic)
+            carry = layer.carried(x, carry, counted)
+            x = layer(x, memory, masks.across, **options, carry=carry, deterministic=deterministic)
         hidden = at_base_width(self.decoder_residual.final(x, counted), self.base_width)
         return hidden, self.output_embedding
 

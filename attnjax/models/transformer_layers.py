@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from functools import partial, wraps
 from typing import Any, cast
 
+import jax
 from flax import linen as nn
 from jaxtyping import Array, Bool, Float, Int
 
 from attnjax.attention.attention import AttentionBase, Mixer
 from attnjax.attention.mask import Causal, Mask, Padding, join
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.multihead import FirstValues, MultiHead
 from attnjax.attention.position import Positions
-from attnjax.config.constraints import DropoutRate, PositiveInt
+from attnjax.config.constraints import DropoutRate, PositiveInt, Probability
 from attnjax.errors import UserError
 from attnjax.models.beam_cache import (
     BeamCache,
@@ -157,17 +158,51 @@ class DecoderLayer(TransformerLayer):
 
     Attributes:
         cross_attention: over the source; None: a decoder without a source, as in GPT.
+        value_residual: the share that the projected values of the first layer have of those of the
+            self-attention, 0.5 in the paper; None: the values are its own. In a search they are
+            mixed before they are remembered.
+
+    Raises:
+        UserError: a value residual is given, and the self-attention is no `MultiHead`; or heads are
+            not as many, and as wide, as in the first layer that has one.
+
+    Source: `value_residual`: Zhou et al. 2024, section 3 (identity ResFormer).
     """
 
     self_attention: AttentionBase = field(  # pyright: ignore[reportIncompatibleVariableOverride]
         default_factory=MultiHead
     )
     cross_attention: AttentionBase | None = field(default_factory=MultiHead)
+    value_residual: Probability | None = None
+
+    younger_fields = ("value_residual",)
 
     def setup(self) -> None:
         super().setup()
+        if self.value_residual is not None and not isinstance(self.self_attention, MultiHead):
+            raise UserError(
+                "value_residual mixes the values of heads: it wants the self_attention MultiHead; "
+                f"got {type(self.self_attention).__name__}"
+            )
         if self.cross_attention is not None:
             self.cross_attention_residual = clone_template(inherited(self, "residual"))
+
+    def carried(
+        self, x: Vectors, carry: jax.Array | None, counted: Counted | None = None
+    ) -> jax.Array | None:
+        """Return what layers hand on for a value residual: the values of the first that has one.
+
+        `carry` is what the layer below handed on; None: there is no value residual so far.
+        """
+        if self.value_residual is None or carry is not None:
+            return carry
+        attention = cast("MultiHead", self.self_attention)
+        return attention.values(self.self_attention_residual.pre(x, counted))
+
+    def _first(self, carry: jax.Array | None) -> FirstValues | None:
+        """Return the values of the first layer for this one; None: it has its own alone."""
+        share = self.value_residual
+        return None if carry is None or share is None else FirstValues(carry, share)
 
     def prepare(self, source: Embedded) -> Any:
         """Return the memory of the source for `cross_attention`, once a sentence; or ()."""
@@ -185,19 +220,22 @@ class DecoderLayer(TransformerLayer):
         own_mask: Mask | None = None,
         positions: Positions = Positions(),
         counted: Bool[Array, "B T"] | None = None,
+        carry: jax.Array | None = None,
         deterministic: bool,
     ) -> Float[Array, "B T D"]:
         """Read all words at once. Without `cross_attention` the states of the source are not read.
 
-        `own_mask` is joined to causality in the self-attention: `Segments` of packed rows.
-        Positions are those of the words and of the source, None 0, 1, ...
+        `own_mask` is joined to causality in the self-attention: `Segments` of packed rows. `carry`
+        is what `carried` gives. Positions are those of the words and of the source, None 0, 1, ...
         """
-        prepared = self.prepare(source)
+        prepared, first = self.prepare(source), self._first(carry)
+        mixed: dict[str, Any] = {} if first is None else {"first": first}
         change = self.self_attention(
             self.self_attention_residual.pre(x, counted),
             mask=join(Causal(), own_mask),
             positions=Positions(positions.query, positions.query),
             deterministic=deterministic,
+            **mixed,
         )
         across = self._across(prepared, source_mask, positions, deterministic=deterministic)
         return self._finish(x, change, *across, counted=counted, deterministic=deterministic)
@@ -213,21 +251,33 @@ class DecoderLayer(TransformerLayer):
         return ((self.cross_attention_residual, attend),)
 
     def read(
-        self, x: Embedded, present: Present, *, length: int, beams: int
+        self,
+        x: Embedded,
+        present: Present,
+        carry: jax.Array | None = None,
+        *,
+        length: int,
+        beams: int,
     ) -> tuple[Embedded, LayerMemory]:
         """Read a prompt, without cross-attention: see `beam_cache.attend_to_prompt`."""
-        seen = self.self_attention_residual.pre(x)
+        seen, first = self.self_attention_residual.pre(x), self._first(carry)
         change, past = attend_to_prompt(
-            self.self_attention, seen, present, length=length, beams=beams
+            self.self_attention, seen, present, first, length=length, beams=beams
         )
         return self._finish(x, change, deterministic=True), past
 
     def step(
-        self, x: Vectors, past: LayerMemory, beams: BeamCache, source: Any, source_mask: Mask
+        self,
+        x: Vectors,
+        past: LayerMemory,
+        beams: BeamCache,
+        source: Any,
+        source_mask: Mask,
+        carry: jax.Array | None = None,
     ) -> tuple[Vectors, LayerMemory]:
         """Read one more word of each hypothesis; the memory then has it."""
-        seen = self.self_attention_residual.pre(x)
-        change, past = attend_to_past(self.self_attention, seen, past, beams)
+        seen, first = self.self_attention_residual.pre(x), self._first(carry)
+        change, past = attend_to_past(self.self_attention, seen, past, beams, first)
         positions = Positions(beams.positions.query)
         across = self._across(source, source_mask, positions, deterministic=True)
         return self._finish(x, change, *across, deterministic=True), past
@@ -285,8 +335,9 @@ def step_layers(
     `sources` are what the layers have prepared of a source, `prompt` the words they have read.
     """
     back_pointers, beams = beam_cache(state.back_pointers, step, prompt)
-    pasts = []
+    pasts, carry = [], None
     for layer, source, *own in zip(layers, sources, cache, state.recurrent, strict=True):
-        x, past = layer.step(x, LayerMemory(*own), beams, source, mask)
+        carry = layer.carried(x, carry)
+        x, past = layer.step(x, LayerMemory(*own), beams, source, mask, carry)
         pasts.append(past)
     return x, *gather(pasts, back_pointers)

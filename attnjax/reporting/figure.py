@@ -17,9 +17,10 @@ from markupsafe import Markup, escape
 
 from attnjax.evaluation.measures.base import Picture
 from attnjax.reporting import drawing, evidence
+from attnjax.reporting.crossings import cells, marked
 from attnjax.reporting.runs import CurvePoint, visible
 from attnjax.reporting.series import Panel, finite
-from attnjax.results.summary import ClaimRow
+from attnjax.results.summary import ClaimRow, Summary
 
 _FIGURES = Path(__file__).parent / "figures"
 
@@ -74,9 +75,14 @@ def seeds(metric: str, values: Mapping[str, Sequence[float | None]]) -> Markup |
     None: no variant has two seeds with a value.
     """
     columns = {variant: finite(column) for variant, column in values.items()}
-    points = [{"variant": name, "value": v} for name, column in columns.items() for v in column]
     if max(map(len, columns.values()), default=0) < 2:
         return None
+    return dots(metric, columns)
+
+
+def dots(metric: str, columns: Mapping[str, Sequence[float]]) -> Markup:
+    """Draw the finite values of a metric: a dot each, and a stroke at each variant's mean."""
+    points = [{"variant": name, "value": v} for name, column in columns.items() for v in column]
     every = [point["value"] for point in points]
     scale = {"type": _kind(every, ratio=100), "zero": False, "nice": False, "padding": 8}
     scale, axis = _fitted(every, scale, {"tickCount": 4})
@@ -86,7 +92,7 @@ def seeds(metric: str, values: Mapping[str, Sequence[float | None]]) -> Markup |
         title=metric,
         points=points,
         means=[{"variant": k, "value": sum(v) / len(v)} for k, v in columns.items() if v],
-        variants=list(values),
+        variants=list(columns),
         scale=scale,
         axis=axis,
     )
@@ -123,6 +129,49 @@ def learning(
         train=_curve(train.get(variant, ()), "var(--accent)"),
         valid=_curve(valid.get(variant, ()), "var(--second)"),
     )
+
+
+def standalone(figure: str, **values: Any) -> str:
+    """Draw a figure of figures/ as a file of its own, in the colors of a light page."""
+    text = drawing.svg(_specification(figure, **values) | {"config": _specification("config")})
+    style = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+    light = dict(re.findall(r"--(\w+): (#\w+);", style.partition("}")[0]))
+    text = re.sub(r"var\(--(\w+)\)", lambda name: light[name[1]], text)
+    text = text.replace("currentColor", light["ink"]).replace("inherit", "sans-serif")
+    paper = f'<rect width="100%" height="100%" fill="{light["paper"]}"/>'
+    return re.sub(r"(<svg[^>]*>)", lambda start: start[1] + paper, text, count=1)
+
+
+def crossing(summary: Summary) -> Markup | None:
+    """Draw the means of crossed variants, rows down and columns across; None: there are none.
+
+    A cell is the darker the more is right; rows that are one's own are outlined.
+    """
+    values = crossing_values(summary)
+    if values is None:
+        return None
+    return draw("crossing", "Share of right answers, rows by columns", **values)
+
+
+def crossing_values(summary: Summary) -> dict[str, Any] | None:
+    """Return what the figure "crossing" is filled with; None: there is nothing to draw."""
+    found = cells(summary)
+    if summary.crossing is None or not found:
+        return None
+    entered, places, shown = summary.crossing.entered, list[str](), list[dict[str, Any]]()
+    for column, metrics in summary.crossing.columns.items():
+        places += [column, *(f"{column}, longer" for _ in metrics[1:])]
+    for cell in found:
+        names = (cell.column, *(f"{cell.column}, longer" for _ in cell.values[1:]))
+        for place, mean in zip(names, cell.means, strict=True):
+            if mean is not None and math.isfinite(mean):
+                where = {"row": marked(cell.row, entered), "place": place}
+                best = "*" if cell.best and place == names[-1] else ""
+                shown.append(where | {"shade": 0.7 * mean, "label": f"{100 * mean:.0f}{best}"})
+    own = {marked(name, entered) for name in entered}
+    names = dict.fromkeys(cell["row"] for cell in shown)
+    own_cells = [cell for cell in shown if cell["row"] in own]
+    return {"places": places, "rows": [*names], "cells": shown, "entered": own_cells}
 
 
 def attention(variant: str, picture: Picture) -> Markup:

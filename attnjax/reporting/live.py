@@ -38,9 +38,7 @@ class LiveReport:
         if time.monotonic() - self.written < SECONDS:
             return
         with suppress(UserError):
-            write(
-                self.folder,
-                summarize(self.folder, self.loaded, records=self.records),
-                unfinished=True,
-            )
+            summary = summarize(self.folder, self.loaded, records=self.records)
+            if summary.rows:  # there are none while the first variant is tuned
+                write(self.folder, summary, unfinished=True)
         self.written = time.monotonic()

@@ -48,7 +48,10 @@ def write(
     RELOAD seconds.
     """
     runs = {row.variant: folders(row) for row in summary.rows}
-    data, runtime = _embedded(folder, runs, sentences)
+    # of crossed variants there are too many for figures of each
+    crossed = summary.crossing is not None
+    single = {} if crossed else runs
+    data, runtime = ({}, Markup()) if crossed else _embedded(folder, runs, sentences)
     content = render(
         "report.html.jinja",
         summary=summary,
@@ -60,13 +63,14 @@ def write(
         whose=summary.title.partition("  ")[2].strip(),
         note=_prose(summary.note),
         forest=partial(_drawn, figure.forest),
+        crossing=_drawn(figure.crossing, summary),
         costs=COSTS,
         spent={row.variant: costs(row, runs[row.variant]) for row in summary.rows},
-        seeds=_seeds(summary),
+        seeds=[] if crossed else _seeds(summary),
         by_length=_panels(by_length(summary)),
         mechanism=_panels(mechanism(summary)),
-        learning=_learning(runs),
-        attention=_attention(runs),
+        learning=_learning(single),
+        attention=_attention(single),
         decoded=_decoded(data.get("attention", {})),
         data=data,
         runtime=runtime,

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from attnjax.console import PlainConsole
 from attnjax.evaluation.measurement import MetricKey
-from attnjax.reporting import evidence as say
+from attnjax.reporting import crossings, evidence as say
 from attnjax.reporting.number import measured, number
 from attnjax.results.summary import ClaimRow, Row, Summary
 
@@ -49,11 +49,16 @@ def _parts(summary: Summary, verbose: bool) -> Iterator[RenderableType]:
         lines = [say.changed(change, summary.rows) for change in summary.changes]
         yield Text("\n  ".join(["changed from the experiment file:", *lines]))
     yield from map(Text, summary.remarks)
-    yield _results(summary, judged[:_BESIDE_COSTS], COSTS)
-    for metrics in (judged[_BESIDE_COSTS:], observed):
-        for start in range(0, len(metrics), _BESIDE):
-            yield _results(summary, metrics[start : start + _BESIDE], ())
-    yield Text("; ".join([SPREAD, TIME] if summary.has_deviations else [TIME]))
+    if summary.crossing is not None:
+        for part in crossings.parts(summary):
+            yield Text(part.text)
+            yield _table(("",), part.rows, part.headings)
+    else:
+        yield _results(summary, judged[:_BESIDE_COSTS], COSTS)
+        for metrics in (judged[_BESIDE_COSTS:], observed):
+            for start in range(0, len(metrics), _BESIDE):
+                yield _results(summary, metrics[start : start + _BESIDE], ())
+        yield Text("; ".join([SPREAD, TIME] if summary.has_deviations else [TIME]))
     if tunings := summary.tunings:
         yield Text(say.tuned(tunings))
         rows = ((row.variant, say.losses(row), say.chosen(row)) for row in tunings)

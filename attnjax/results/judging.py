@@ -13,6 +13,7 @@ from attnjax.evaluation.measurement import Better, Measurement, MetricKey
 from attnjax.evaluation.measures.by_length import by_length
 from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.experiment.ablation import Ablation, Published
+from attnjax.experiment.above_best import AboveBest
 from attnjax.experiment.claims import Claim, Verdict, changes_meaning
 from attnjax.experiment.design import claim_digest
 from attnjax.experiment.estimands import Difference, RunMetrics, Slope
@@ -68,6 +69,7 @@ def judge(
         published=published,
         figures_left_out=left_out,
         command=f"attnjax run {with_setting(loaded)}",
+        crossing=ablation.crossing,
     )
     return described(summary, loaded, variants)
 
@@ -250,7 +252,7 @@ def _claim_row(claim: Claim, verdict: Verdict, minutes: float) -> ClaimRow:
         metric=estimand.key,
         more_minutes=None if more is None else more * minutes,
         region=(claim.low, claim.high),
-        difference=isinstance(estimand, Difference),
+        difference=isinstance(estimand, Difference | AboveBest),
         slope=slope,
     )
 

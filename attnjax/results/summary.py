@@ -14,6 +14,7 @@ import numpy as np
 
 from attnjax.evaluation.measurement import Better, MetricKey
 from attnjax.evaluation.training_cost import TrainingCost
+from attnjax.experiment.crossing import Crossing
 from attnjax.results.record import Record
 
 
@@ -300,6 +301,7 @@ class Summary:
         environment: pairs of a name and its value, of the latest run.
         paper: the command of the paper's own setting; "": these runs are of it, or there is none.
         command: the command that makes these rows.
+        crossing: how the rows' variants are crossed; None: they are not.
     """
 
     experiment: str
@@ -319,6 +321,7 @@ class Summary:
     published: tuple[PublishedRow, ...] = ()
     figures_left_out: tuple[LeftOut, ...] = ()
     command: str = ""
+    crossing: Crossing | None = None
 
     @property
     def records(self) -> list[Record]:

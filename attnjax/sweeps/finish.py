@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from attnjax.runs.result import RunResult
 from attnjax.runs.run_folder import ATTENTION, HYPOTHESES, REFERENCES, write_result
 from attnjax.sweeps.groups import Group, Trainable, TrainedGroup
 from attnjax.sweeps.plan import PlannedRun
+from attnjax.training.log import metrics_log
 from attnjax.training.loop.run_state import TrainResult
 from attnjax.training.loop.validation import ValidationScore
 from attnjax.training.train_setup import TrainSetup
@@ -72,7 +74,8 @@ def _measured(
 
     def inputs(params: Any) -> EvalInputs:
         batching = experiment.training.batching
-        return EvalInputs(experiment.model, params, corpus, batching, statistics, seed)
+        log = partial(metrics_log.read, folder)
+        return EvalInputs(experiment.model, params, corpus, batching, statistics, seed, log)
 
     measured: dict[str, Any] = {}
     for measure in experiment.measures:

@@ -27,6 +27,7 @@ from attnjax.runs.manifest import CONFIG, Manifest, load_copy, read, warn_of_tex
 from attnjax.runs.result import read_result, result_params
 from attnjax.runs.run_folder import VOCABULARY, damaged_files
 from attnjax.training.checkpoints.snapshot import difference
+from attnjax.training.log import metrics_log
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -66,7 +67,8 @@ class Trained:
     def inputs(self, corpus: Corpus, sentences: Sentences | None = None) -> EvalInputs:
         """Return the inputs of a measure of the run on a corpus."""
         model, batching = self.experiment.model, self.experiment.training.batching
-        return EvalInputs(model, self.params, corpus, batching, sentences, self.manifest.seed)
+        log, seed = partial(metrics_log.read, self.folder), self.manifest.seed
+        return EvalInputs(model, self.params, corpus, batching, sentences, seed, log)
 
 
 def open_trained(folder: Path, *, trust: bool = False) -> Trained:

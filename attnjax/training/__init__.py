@@ -8,6 +8,7 @@ from attnjax.training.objectives.base import (
     Objective as Objective,
     Totals as Totals,
 )
+from attnjax.training.objectives.label_entropy import LabelEntropy as LabelEntropy
 from attnjax.training.objectives.masked_language_model import (
     MaskedLanguageModel as MaskedLanguageModel,
 )

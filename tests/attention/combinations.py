@@ -26,6 +26,7 @@ from attnjax.attention import (
     DifferentialHeads,
     Epanechnikov,
     ExcludeSelf,
+    FastWeights,
     LastState,
     LatentAttention,
     LinearAttention,
@@ -41,6 +42,7 @@ from attnjax.attention import (
     ScaledDot,
     Score,
     Segments,
+    SelectiveHeads,
     SelfAttentive,
     SoftCap,
     Softmax,
@@ -104,10 +106,19 @@ ATTENTIONS: dict[str, AttentionBase] = {
     "SelfAttentive": SelfAttentive(hops=2, width=3),
     "DecayedState": DecayedState(),
     "DeltaRule": DeltaRule(),
+    "FastWeights": FastWeights(),
     "LatentAttention": LatentAttention(heads=2, latent_width=3, rotary_width=2),
     "DifferentialHeads": DifferentialHeads(heads=2),
+    "SelectiveHeads": SelectiveHeads(heads=2),
 }
-ONE_HEAD = ("LinearAttention", "LastState", "SelfAttentive", "DecayedState", "DeltaRule")
+ONE_HEAD = (
+    "LinearAttention",
+    "LastState",
+    "SelfAttentive",
+    "DecayedState",
+    "DeltaRule",
+    "FastWeights",
+)
 HEADS = {
     **{name: Attention(score=score) for name, score in SCORES.items()},
     **{name: ATTENTIONS[name] for name in ONE_HEAD},
@@ -238,8 +249,10 @@ TABLES = {
     "fused": Table(
         "Parts and fused kernels",
         "Each part beside the default ones. Under implementation `auto` what a kernel cannot "
-        "compute is dense. Dropout of weights needs the weights too, while training. cudnn and "
-        "splash compute what blockwise does, but no bias, cap or sink, on their platforms. After "
+        "compute is dense. Dropout of weights needs the weights too, while training. On their "
+        "platforms splash computes what blockwise does, but no bias, and cudnn no cap and no sink "
+        "either. `Forgetting` is computed under the masks `Padding`, or `Causal` with `Padding`, "
+        "`Window` and `Segments`; under others it needs the weights, as after a cap. After "
         "the cap of `SoftCap` no kernel computes a `LearnedScale`, or an `Alibi` or `Bucketed` "
         "around it.",
         FUSED,

@@ -98,6 +98,11 @@ def sigmoid(logits, mask):
     return _by_key(logits, mask, lambda x, s: 1 / (1 + len(x) * np.exp(-x[s])))
 
 
+def rectified(logits, mask):
+    """Guo et al. 2024: what is above 0, divided by the number of allowed keys."""
+    return _by_key(logits, mask, lambda x, s: max(x[s], 0) / len(x))
+
+
 def softpick(logits, mask):
     """Zuhri et al. 2025: what an exponential has above 1, by what all differ from it."""
 

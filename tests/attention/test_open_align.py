@@ -14,6 +14,7 @@ from attnjax.attention.multihead import MultiHead
 from attnjax.attention.open_align import (
     Sink,
     StickBreaking,
+    rectified,
     sigmoid,
     softmax_with_sink,
     softpick,
@@ -30,6 +31,7 @@ POSITION = np.array([3, 0, 5, 1, 4, 2])
 ALIGNS = {
     "sink": (partial(softmax_with_sink, sink=0.5), partial(oracle.softmax_with_sink, sink=0.5)),
     "sigmoid": (sigmoid, oracle.sigmoid),
+    "rectified": (rectified, oracle.rectified),
     "softpick": (softpick, oracle.softpick),
     "stick breaking": (
         partial(stick_breaking, key_position=POSITION),
@@ -102,7 +104,7 @@ def test_logits_far_from_zero_give_finite_weights_and_gradients(name):
         (_, weights), slope = jax.device_get(read(sign * logits))
         chex.assert_tree_all_finite((weights, slope))
         assert (weights >= 0).all()
-        assert name == "sigmoid" or weights.sum() <= 1 + 1e-6
+        assert name in ("sigmoid", "rectified") or weights.sum() <= 1 + 1e-6
 
 
 def test_a_sink_is_a_key_without_a_value():

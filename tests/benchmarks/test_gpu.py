@@ -34,6 +34,7 @@ def test_what_was_measured_before_the_peer_failed_is_printed(monkeypatch, capsys
     assert command.program(["gpu", "--peer", "there/python"]) == 2
     printed, sentence = capsys.readouterr()
     assert json.loads(printed) == {"device": "a GPU", "workloads": [{"name": "gpu-base"}]}
+    assert sentence.startswith("1 of 9: gpu-base\n2 of 9: gpu-seeds-1\n")
     assert "no engine" in sentence
     assert peers == [Path("there/python")] * 2
 

@@ -16,7 +16,13 @@ from attnjax.attention.bucketed_score import Bucketed
 from attnjax.attention.capped_score import SoftCap
 from attnjax.attention.decay import FeatureDecay, HeadDecay, NoDecay, SigmoidDecay, WordDecay
 from attnjax.attention.differential import DifferentialHeads
-from attnjax.attention.feature_map import EluPlusOne, FeatureMap, PositiveRandomFeatures
+from attnjax.attention.fast_weights import FastWeights
+from attnjax.attention.feature_map import (
+    EluPlusOne,
+    FeatureMap,
+    PositiveRandomFeatures,
+    TaylorFeatures,
+)
 from attnjax.attention.gate import OutputGate
 from attnjax.attention.hard_alibi import HardAlibi
 from attnjax.attention.hard_align import HardMax
@@ -31,9 +37,11 @@ from attnjax.attention.open_align import OffByOne, Sigmoid, Sink, Softpick, Stic
 from attnjax.attention.pool import Pool, RelativeSum, weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.position_score import Alibi, Relative, Rotary, rotary
+from attnjax.attention.recurrence import CHUNK
 from attnjax.attention.recurrent import DecayedState, DeltaRule, RecurrentAttention
 from attnjax.attention.rotary_scaling import Yarn
 from attnjax.attention.score import Additive, Dot, General, Score, dot
+from attnjax.attention.selective import SelectiveHeads
 from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK
 from attnjax.attention.talking_heads import TalkingHeads
 from attnjax.checks import check_attention
@@ -75,10 +83,12 @@ GOOD = (
             MultiHead(heads=2, query_key_norm=RMSNorm(), gate=OutputGate()),
             *(LatentAttention(heads=2, latent_width=r, rotary_width=2) for r in (3, 40)),
             DifferentialHeads(heads=2),
+            SelectiveHeads(heads=2),
             *(
                 DeltaRule(decay=decay, largest_strength=2.0)
                 for decay in (NoDecay(), WordDecay(), FeatureDecay())
             ),
+            FastWeights(),
             # sums without a normalizer pass the range of float16: their models normalize them
             *(
                 MultiHead(head=DecayedState(decay=decay), heads=2, context_norm=RMSNorm())
@@ -86,6 +96,7 @@ GOOD = (
             ),
             LinearAttention(),
             LinearAttention(feature_map=PositiveRandomFeatures()),
+            LinearAttention(feature_map=TaylorFeatures()),
             MultiHead(
                 head=LinearAttention(feature_map=PositiveRandomFeatures(features=3)), heads=2
             ),
@@ -109,10 +120,11 @@ def test_parts_of_attnjax_have_every_property(attention):
     parts = [attention, *(part for _, part in walk(attention))]
     is_linear = any(isinstance(part, LinearAttention) for part in parts)
     is_absolute = any(isinstance(part, LocalPredictive | Or) for part in parts)
-    has_state = any(isinstance(part, RecurrentAttention) for part in parts)
+    of_recurrence = 3 * any(isinstance(part, RecurrentAttention) for part in parts)
+    has_gates = any(isinstance(part, Forgetting) for part in parts)
     has_mask = any(isinstance(part, Mask) for part in parts)
     findings = check_attention(attention)
-    assert len(findings) == 10 - is_linear - is_absolute + has_mask + has_state
+    assert len(findings) == 11 - is_linear - is_absolute + has_mask + has_gates + of_recurrence
     assert not [finding for finding in findings if finding.problem]
 
 
@@ -176,6 +188,52 @@ class Leaking(DeltaRule):
 
     def step(self, query, memory, state):
         return super().step(query, memory, 0.9 * state)
+
+
+class HalfForgotten(DeltaRule):
+    """A delta rule by chunks that do not hand on their state."""
+
+    def attend(self, query, memory, mask=None, *, positions=Positions(), deterministic):
+        halves = slice(CHUNK), slice(CHUNK, None)
+        contexts = [
+            super(HalfForgotten, self).attend(
+                query[:, rows],
+                jax.tree.map(lambda x, rows=rows: x[:, rows], memory),
+                mask if memory.key.shape[1] > CHUNK else None,
+                positions=positions,
+                deterministic=deterministic,
+            )
+            for rows in halves
+            if query[:, rows].shape[1]
+        ]
+        return jnp.concatenate(contexts, 1)
+
+
+class Fading(DecayedState):
+    """Steps and chunks that agree, and forget a little whatever the decay says."""
+
+    def step(self, query, memory, state):
+        return super().step(query, self.faded(memory), state)
+
+    def attend(self, query, memory, mask=None, **options):
+        return super().attend(query, self.faded(memory), mask, **options)
+
+    def faded(self, memory):
+        return memory._replace(log_decay=memory.log_decay - 0.1)
+
+
+class Centered(Attention):
+    """An attention that takes the mean of all keys from each of them."""
+
+    def prepare(self, key, value, inputs=None):
+        return super().prepare(key - key.mean(-2, keepdims=True), value, inputs)
+
+
+class NeverOpen(Forgetting):
+    """Forget gates that count their own key, and are not 1 where they say so."""
+
+    def __call__(self, prepared, allowed, shape):
+        return super().__call__(prepared - 0.1, allowed, shape)
 
 
 class Mistold(Dot):
@@ -283,6 +341,10 @@ class Broken(Score):
             Leaking(),
             {"one query at a time equals all", "a word of strength 0 leaves the state"},
         ),
+        (HalfForgotten(), {"chunks and steps are the recurrence"}),
+        (Fading(), {"chunks and steps are the recurrence", "a decay of 1 forgets nothing"}),
+        (Centered(), {"keys in two pieces equal all at once"}),
+        (Attention(bias=NeverOpen()), {"gates of 1 forget nothing"}),
         (Attention(score=Mistold()), {"the same context if the weights are requested"}),
         (Attention(score=Broken()), {"can be called"}),
         (Attention(score=TurnedThenScaled()), {"moved positions give the same context"}),

@@ -7,6 +7,7 @@ from attnjax.errors import UserError
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.metric import ExactMatch
 from attnjax.evaluation.sentence_stats import Sentences
+from attnjax.experiment.best_of import BestOf
 from attnjax.experiment.claims import Claim, changes_meaning, gains
 from attnjax.experiment.estimands import (
     Count,
@@ -276,6 +277,16 @@ def test_seeds_that_reach_a_threshold_are_counted():
     assert claim.judge(runs(a=[1.0] * 9)).verdict == "reproduced"
     assert claim.judge(runs(a=[1.0] * 8)).verdict == "undecided"
     assert claim.judge(runs(a=[0.0] * 3)).verdict == "undecided"
+
+
+def test_the_best_of_several_variants_is_chosen_in_each_seed():
+    best = BestOf("x", among=("a", "b", "c"))
+    assert best.variants == ("a", "b", "c")
+    results = runs(a=[0.5, 0.2, 0.9], b=[0.4, 0.3, 0.8], c=[0.1, 0.1, 1.0])
+    assert best.values(results) == {0: 0.5, 1: 0.3, 2: 1.0}
+    assert best.interval(results) == Value("x", "a").interval(runs(a=[0.5, 0.3, 1.0]))
+    # a seed that one of them has not is no seed of the best
+    assert best.values(runs(a=[0.5, 0.2], b=[0.4, 0.3], c=[0.1])) == {0: 0.5}
 
 
 @pytest.mark.parametrize("end", [0.5, 1.5, 2.4, 5.0])

@@ -176,6 +176,11 @@ def test_another_setting_changes_every_variant_and_claims_nothing_but_its_own():
         settings={
             "long": Setting(changes={"training.steps": 9}),
             "own": Setting(changes={}, variants={"c": extra}, claims=(other,), published=()),
+            "paper": Setting(
+                changes={"training.steps": 9},
+                variants={"a": extra},
+                differs={"updates": ("8", "9")},
+            ),
         },
     )
     long, own = ablation.at("long"), ablation.at("own")
@@ -183,6 +188,9 @@ def test_another_setting_changes_every_variant_and_claims_nothing_but_its_own():
     assert long.variants["b"].training.average == 2
     assert (long.claims, own.claims) == ((), (other,))
     assert own.variants == {**ablation.variants, "c": extra}
+    # the base of the file is its variant a; that of the setting is, too
+    assert ablation.at("paper").base == extra
+    assert ablation.at("paper").differs == {"updates": ("8", "9")}
     with pytest.raises(UserError, match="unknown setting 'lang'; did you mean long"):
         ablation.at("lang")
     with pytest.raises(UserError, match="unknown setting 'long'; there is none"):

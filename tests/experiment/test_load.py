@@ -10,11 +10,16 @@ import pytest
 
 from attnjax.errors import UserError
 from attnjax.evaluation.bleu import Bleu
+from attnjax.evaluation.measures.perplexity import Perplexity
 from attnjax.evaluation.metric import ExactMatch
+from attnjax.experiment.ablation import Ablation
+from attnjax.experiment.claims import Claim
+from attnjax.experiment.estimands import Difference
 from attnjax.experiment.load import load, load_text
 from attnjax.models.captioner import Captioner
 from attnjax.runs.trust import shipped_folder
 
+TINY = Path(__file__).parents[1] / "tiny.py"
 METRICS = {"exact": ExactMatch(), "text": Bleu(), None: None}
 """The metric of each kind of answers, if an experiment names none."""
 
@@ -47,6 +52,35 @@ def test_each_other_setting_is_whole(path, setting):
         target = ids[:, :1] if getattr(model, "predicts_label", False) else ids
         start = functools.partial(model.with_vocabularies(size, 9).init, deterministic=True)
         assert jax.eval_shape(start, jax.random.key(0), source, target), name
+
+
+@pytest.mark.parametrize(
+    ("number", "region", "wanted"),
+    [
+        ("exact_match", {"high": -0.02}, "higher is better in exact match, so .* above 0"),
+        ("bits_per_character", {"low": 0.01}, "lower is better in bits per character, .* below 0"),
+    ],
+)
+def test_a_region_in_which_the_better_variant_is_the_worse_is_refused(number, region, wanted):
+    base = replace(load(TINY).ablation.base, metric=ExactMatch(), measures=(Perplexity(),))
+    better = Difference(number, better="first", worse="second")
+    asked = Ablation(
+        base=base,
+        variants={"first": base, "second": replace(base, measures=())},
+        claims=(Claim(text="It is better.", estimand=better, **region),),
+    )
+    with pytest.raises(UserError, match=f"'It is better.' calls first the better .*{wanted}"):
+        asked.check_claims("first", base)
+    alike = Claim(text="They are alike.", estimand=better, low=-0.02, high=0.02)
+    replace(asked, claims=(alike,)).check_claims("first", base)
+
+
+@pytest.mark.parametrize("path", sorted(shipped_folder().glob("*.py")), ids=lambda path: path.stem)
+def test_the_claims_of_each_experiment_can_be_judged(path):
+    ablation = load(path).ablation
+    for name, experiment in ablation.variants.items():
+        metric = experiment.metric or METRICS[experiment.task.answers]
+        ablation.check_claims(name, replace(experiment, metric=metric))
 
 
 OWN = """

@@ -15,6 +15,7 @@ from attnjax.attention import (
     MultiHead,
     Positions,
     PositiveRandomFeatures,
+    TaylorFeatures,
     Window,
 )
 from attnjax.attention.mask import MaskLike, as_mask
@@ -81,12 +82,14 @@ LINEAR = MultiHead(head=LinearAttention(), heads=HEADS)
 RANDOM = MultiHead(
     head=LinearAttention(feature_map=PositiveRandomFeatures(features=3)), heads=HEADS
 )
+TAYLOR = MultiHead(head=LinearAttention(feature_map=TaylorFeatures()), heads=HEADS)
 WINDOWS = MultiHead(head=Attention(mask=Window(1, 1)), heads=HEADS)
 MODELS = {
     "mean": transformer(Mean()),
     "heads of means": transformer(MultiHead(head=Mean(), heads=HEADS)),
     "linear": transformer(LINEAR, LINEAR),
     "random features": transformer(RANDOM, RANDOM, layers=1),
+    "Taylor": transformer(TAYLOR, TAYLOR, layers=1),
     "linear without heads": transformer(LinearAttention(), layers=1),
     "windows": transformer(WINDOWS),
 }

@@ -16,6 +16,7 @@ from attnjax.models.feed_forward import (
     FeedForward,
     FeedForwardBase,
     GatedFeedForward,
+    NoFeedForward,
 )
 from tests import jitted
 
@@ -119,3 +120,9 @@ def test_no_position_sees_another(network, float64):
     strength = np.abs(slopes).sum((1, 3))  # [T, T]
     assert (strength[~np.eye(3, dtype=bool)] == 0).all()
     assert (np.diag(strength) > 0).all()
+
+
+def test_no_network_gives_nothing_and_has_no_parameters():
+    network = NoFeedForward()
+    assert network.init(jax.random.key(0), X, deterministic=True) == {}
+    assert (np.asarray(network.apply({}, X, deterministic=True)) == np.zeros_like(X)).all()

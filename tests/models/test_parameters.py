@@ -9,7 +9,12 @@ from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Learned
 from attnjax.attention.score import Additive, ScaledDot
 from attnjax.config.vary import vary
-from attnjax.models.feed_forward import ConvolutionFeedForward, FeedForward, GatedFeedForward
+from attnjax.models.feed_forward import (
+    ConvolutionFeedForward,
+    FeedForward,
+    GatedFeedForward,
+    NoFeedForward,
+)
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import (
     DecoderLayer,
@@ -64,6 +69,7 @@ def test_every_layer_has_its_own(layers, residual, score):
         (FeedForward(width=HIDDEN), 2 * WIDTH * HIDDEN + HIDDEN + WIDTH),
         (ConvolutionFeedForward(width=HIDDEN), 2 * WIDTH * HIDDEN + HIDDEN + WIDTH),
         (GatedFeedForward(width=HIDDEN), 3 * WIDTH * HIDDEN),
+        (NoFeedForward(), 0),
     ],
     ids=lambda part: type(part).__name__,
 )

@@ -24,7 +24,7 @@ FLAX = {"kernel", "bias", "scale"}
 DECAY = {
     *{"kernel", "recurrent", "weight", "v", "by_distance", "class", "embedding", "segment"},
     *{"source", "target", "output", "words", "table", "label"},
-    *{"source_embedding", "output_embedding"},
+    *{"source_embedding", "output_embedding", "query"},
     *{"key_map", "value_map"},
     *{"lambda_a", "lambda_b", "lambda_c", "lambda_d"},
 }

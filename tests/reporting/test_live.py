@@ -51,3 +51,9 @@ def test_a_damaged_run_ends_no_training(folder, monkeypatch):
     live.LiveReport(folder=folder, loaded=load(TINY), written=-1e9).update()
     assert not (folder / "report.html").exists()
     assert main(["report", str(folder)]) == 2
+
+
+def test_while_the_first_variant_is_tuned_there_is_no_page(tmp_path):
+    """A first tuning that takes longer than a minute failed: the page wanted a row."""
+    live.LiveReport(folder=tmp_path / "tiny", loaded=load(TINY), written=-1e9).update()
+    assert not (tmp_path / "tiny" / "report.html").exists()

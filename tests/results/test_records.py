@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnjax.cli.commands.results import results
 from attnjax.cli.main import main
 from attnjax.config.serialize import to_json
 from attnjax.config.vary import vary
@@ -18,16 +17,10 @@ from attnjax.evaluation.measurement import MetricKey
 from attnjax.experiment import Claim, Value
 from attnjax.experiment.design import design
 from attnjax.experiment.load import ExperimentFile, load
-from attnjax.reporting.results_page import (
-    Recorded,
-    in_readme,
-    page,
-    recorded,
-    rerun_time,
-    rerun_times,
-    standing,
-    tally,
-)
+from attnjax.reporting.recorded import Recorded, recorded
+from attnjax.reporting.rerun import rerun_time, rerun_times
+from attnjax.reporting.results_page import in_readme, page
+from attnjax.reporting.tally import standing, tally
 from attnjax.results.fit import fitting
 from attnjax.results.read import (
     read_file,
@@ -190,7 +183,7 @@ def test_machines_that_disagree_are_shown_both(short, made):
     assert not judged.agreed
     text = page([found], "attnjax results")
     assert "a: ✓ reproduced; b: ✗ not reproduced" in text
-    assert tally([found]).startswith("1 of 1 claim has other verdicts on other machines")
+    assert tally([found]).startswith("1 of 1 claim of our own has other verdicts on other machines")
 
 
 def test_more_seeds_than_planned_decide_nothing(short, made):
@@ -300,7 +293,8 @@ def test_the_tally_hides_no_verdict(short, made):
 
     waiting = replace(judged, rows={}, absent=("scaled",))
     claims = [
-        *[with_row()] * 3,
+        replace(with_row(), source="Luong et al. 2015, Table 1: +1.3 BLEU"),
+        *[with_row()] * 2,
         with_row(verdict="undecided", p=0.9),
         with_row(verdict="not trained", p=None, exploratory=True),
         with_row(basis="count", p=None),
@@ -314,13 +308,15 @@ def test_the_tally_hides_no_verdict(short, made):
         return replace(experiment, summary=replace(experiment.summary, judged=tuple(claims)))
 
     assert tally([all_of_them(fixed)]) == (
-        "3 of 5 claims are reproduced, 1 is undecided and 1 is of networks that had not learnt; "
-        "1 of them is exploratory. 2 more are exact counts: 1 is reproduced and 1 is not. "
+        "1 of 1 claim of papers is reproduced. 2 of 4 claims of our own are reproduced, "
+        "1 is undecided and 1 is of networks that had not learnt; 1 of them is exploratory. "
+        "2 more are exact counts: 1 is reproduced and 1 is not. "
         "2 claims wait for runs. At a false discovery rate of 10 % (Benjamini-Hochberg) "
         "3 of 4 verdicts stand."
     )
     changed = tally([all_of_them(found)])
-    assert "; 5 of them are exploratory." in changed
+    assert "; 1 of them is exploratory." in changed
+    assert "; 4 of them are exploratory." in changed
     assert "; 2 of them are exploratory." in changed
 
 
@@ -358,14 +354,3 @@ def test_readme_is_filled_between_its_marks(short, made):
         in_readme("no marks", [found])
     with pytest.raises(UserError, match="a mark for the rerun of it, of which there is no record"):
         in_readme("<!-- rerun of it --><!-- rerun of it -->", [found])
-
-
-def test_the_page_of_results_is_that_of_the_records(tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    readme = tmp_path / "README.md"
-    readme.write_text((ROOT / "README.md").read_text())
-    reruns = tmp_path / "reruns.json"
-    results(Path("records"), page=tmp_path / "results.md", readme=readme, reruns=reruns)
-    assert (tmp_path / "results.md").read_text() == (ROOT / "docs" / "results.md").read_text()
-    assert readme.read_text() == (ROOT / "README.md").read_text()
-    assert reruns.read_text() == (ROOT / "experiments" / "reruns.json").read_text()

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -18,7 +19,7 @@ EXPERIMENT = '''
 from attnjax.attention import Learned, MultiHead
 from attnjax.data import Batching, RawText
 from attnjax.decoding import Sample
-from attnjax.evaluation import Perplexity
+from attnjax.evaluation import Perplexity, UpdatesTo
 from attnjax.experiment import Ablation, Claim, Experiment, Value
 from attnjax.models import DecoderLayer, FeedForward, LanguageModel
 from attnjax.training import Adam, Constant, CrossEntropy, Training
@@ -40,7 +41,7 @@ base = Experiment(
     optimizer=Adam(schedule=Constant(value=0.02)),
     training=Training(steps=60, batching=Batching(max_tokens=256, shapes=1)),
     search=Sample(top_k=1),
-    measures=(Perplexity(),),
+    measures=(Perplexity(), UpdatesTo(least=0.5)),
 )
 ablation = Ablation(
     base=base,
@@ -67,6 +68,10 @@ def test_train_evaluate_and_continue(file, monkeypatch, capsys):
     found = {one["name"]: one["value"] for one in result["metrics"]}
     assert found["bits_per_character"] < 0.2
     assert 1 <= found["perplexity"] < 1.2
+    # a measure reads the run's log, after its training and when it is opened
+    rows = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
+    first = next(row for row in rows if row["split"] == "valid" and row["accuracy"] >= 0.5)
+    assert found["log10_validation_updates"] == pytest.approx(math.log10(first["step"]))
     assert not (folder / "hypotheses.txt").exists()
     assert "bits per character" in (runs / "mine" / "report.html").read_text()
 

@@ -8,7 +8,8 @@ import pytest
 
 from attnjax.cli.main import main
 from attnjax.experiment.load import load
-from attnjax.reporting.results_page import page, recorded
+from attnjax.reporting.recorded import recorded
+from attnjax.reporting.results_page import page
 from attnjax.results.folder import reload, summarize
 from attnjax.results.read import read_records
 from attnjax.sweeps import plan as planning

@@ -17,8 +17,8 @@ from jax.tree_util import Partial
 
 from attnjax.attention.blocks import BlockRange
 from attnjax.attention.fused.derivatives import attend
-from attnjax.attention.fused.inputs import Inputs
-from attnjax.attention.fused.tiles import AllowedPairs, Arrays, TilePlan
+from attnjax.attention.fused.inputs import Inputs, SideBias
+from attnjax.attention.fused.tiles import AllowedPairs, Arrays, BiasTerms, TilePlan
 from attnjax.attention.mask import And, Mask, Padding
 from attnjax.attention.position import AnyArray, Positions
 
@@ -65,12 +65,16 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
     if bias is not None and not isinstance(bias, Partial):
         bias = Partial(bias)
     bias = jax.tree.map(lambda x: x.reshape(-1, *x.shape[len(leading) :]), bias)
+    sides = inputs.sides
+    if sides is not None:
+        sides = SideBias(axes.of_examples(sides.query, "query"), axes.of_examples(sides.key, "key"))
+    terms = None if bias is sides is None else BiasTerms(bias, sides)
     positions = Positions(jnp.asarray(query_positions), jnp.asarray(key_positions))
     pairs = AllowedPairs(rules, positions, maybe_allowed)
     sink = inputs.sink
     if sink is not None:
         sink = jnp.broadcast_to(sink, (*leading, 1, 1)).reshape(-1, 1, 1)
-    context = attend(plan, Arrays(query, key, value, bias, sink), pairs)
+    context = attend(plan, Arrays(query, key, value, terms, sink), pairs)
     return context[:, :T].reshape(*leading, T, -1)
 
 
@@ -81,7 +85,7 @@ def _join_heads(inputs: Inputs) -> Inputs | None:
     None: no heads share keys, or they differ in their masks, positions, biases or sinks.
     """
     group, steps = inputs.group(), inputs.query.shape[-2]
-    if group == 1 or inputs.bias is not None or inputs.sink is not None:
+    if group == 1 or any(x is not None for x in (inputs.bias, inputs.sides, inputs.sink)):
         return None
     if any(x.ndim > len(axes) and x.shape[-len(axes) - 1] > 1 for x, axes in inputs.arrays()):
         return None
@@ -129,6 +133,12 @@ class _Axes(NamedTuple):
         mode = "edge" if jnp.issubdtype(x.dtype, jnp.integer) else "constant"
         fill = [(0, 0), *((0, self.sizes[name][1]) for name in names)]
         return jnp.pad(x.reshape(-1, *own), fill, mode=mode)
+
+    def of_examples(self, x: jax.Array, name: str) -> jax.Array:
+        """Flatten and pad numbers [..., name] of each example -> [N, name]."""
+        own, added = self.sizes[name]
+        x = jnp.broadcast_to(x, (*self.leading, own)).reshape(-1, own)
+        return jnp.pad(x, ((0, 0), (0, added)))
 
     def positions(self, given: AnyArray, name: str) -> AnyArray:
         """Return the positions of an axis, padded: of NumPy if they are known before compiling."""

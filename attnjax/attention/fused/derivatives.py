@@ -83,7 +83,7 @@ def _dense(plan: TilePlan, pairs: AllowedPairs, arrays: Arrays) -> jax.Array:
     query = plan.scale * query
     logits = product("tk,sk->ts", query, key)
     if bias is not None:
-        logits += jnp.broadcast_to(bias(query, pairs.positions), logits.shape)
+        logits += bias.of_pairs(query, pairs.positions, logits.shape)
     logits = plan.bounded(logits)
     allowed = [rule.dense(pairs.positions) for rule in pairs.rules]
     mask = jnp.broadcast_to(reduce(and_, allowed), logits.shape) if allowed else None

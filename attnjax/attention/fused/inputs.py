@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,21 @@ type RunKernel = Callable[[Inputs], jax.Array]
 
 type AxisLayout = Literal["BNTH", "BTNH"]
 """The order of batch, heads, length and width, in the letters of `jax.nn.dot_product_attention`."""
+
+
+class SideBias(NamedTuple):
+    """A bias query[t] + key[s] of logits, as of a decay; floats [..., T] and [..., S]."""
+
+    query: jax.Array
+    key: jax.Array
+
+    def times(self, factor: float | jax.Array) -> "SideBias":
+        """Multiply by a number."""
+        return SideBias(*(x * jnp.asarray(factor, x.dtype) for x in self))
+
+    def pairs(self) -> jax.Array:
+        """Return the bias of all pairs, [..., T, S]."""
+        return self.query[..., :, None] + self.key[..., None, :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +51,7 @@ class Inputs:
             leading axes, and have gradients.
         cap: a positive number; None: logits are not bounded.
         sink: [..., 1, 1], one for each example, has a gradient; None: there is none.
+        sides: a second bias, in two arrays that have gradients; None: there is none.
     """
 
     query: jax.Array
@@ -47,6 +63,7 @@ class Inputs:
     scale: float = 1.0
     cap: float | None = None
     sink: jax.Array | None = None
+    sides: SideBias | None = None
 
     def rules(self) -> tuple[Mask, ...]:
         """Return the single rules of the mask."""
@@ -79,14 +96,16 @@ class Inputs:
         """Return whether a rule of the mask is `Causal`."""
         return any(isinstance(rule, Causal) for rule in self.rules())
 
-    def refused_extra(self) -> str | None:
-        """Return which of bias, cap and sink there is, in words, or None."""
+    def refused_extra(self, *takes: str) -> str | None:
+        """Return which field of biases, cap and sink is given and not taken, in words, or None."""
         extras = {
-            "a bias that is a function of positions": self.bias,
-            "a cap of logits": self.cap,
-            "a sink of the softmax": self.sink,
+            "bias": "a bias that is a function of positions",
+            "sides": "a bias of each query and key",
+            "cap": "a cap of logits",
+            "sink": "a sink of the softmax",
         }
-        return next((words for words, extra in extras.items() if extra is not None), None)
+        given = (name for name in extras if name not in takes and getattr(self, name) is not None)
+        return next((extras[name] for name in given), None)
 
     def group(self) -> int:
         """Return R, how many heads share a key: queries [..., R, T, K] and keys [..., 1, S, K]."""

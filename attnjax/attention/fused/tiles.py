@@ -7,7 +7,7 @@ from tile to tile; logits, [G, rows, columns], exist for one tile at a time.
 
 from collections.abc import Callable
 from functools import partial, reduce
-from operator import and_
+from operator import add, and_
 from typing import Any, NamedTuple
 
 import jax
@@ -16,6 +16,7 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 from jax.tree_util import Partial
 
+from attnjax.attention.fused.inputs import SideBias
 from attnjax.attention.mask import Mask
 from attnjax.attention.position import Positions
 from attnjax.attention.score import soft_cap
@@ -70,8 +71,32 @@ class Tile(NamedTuple):
         return lax.dynamic_update_slice_in_dim(x, part, number * size, axis)
 
 
+class BiasTerms(NamedTuple):
+    """A bias that is a function of (scaled query, positions), and one of two sides, or None."""
+
+    function: Partial | None
+    sides: SideBias | None
+
+    def of_pairs(self, query: jax.Array, positions: Positions, shape: tuple[int, ...]) -> jax.Array:
+        """Return their sum for scaled queries [G, T, K], in the shape [G, T, S]."""
+        terms = []
+        if self.function is not None:
+            added = self.function(query, positions).astype(query.dtype)
+            terms.append(jnp.broadcast_to(added, shape))
+        if self.sides is not None:
+            terms.append(self.sides.pairs().astype(query.dtype))
+        return reduce(add, terms)
+
+    def on(self, tile: Tile) -> "BiasTerms":
+        """Return the terms of a tile."""
+        if self.sides is None:
+            return self
+        of_query, of_key = self.sides
+        return self._replace(sides=SideBias(tile.cut(of_query, "query"), tile.cut(of_key, "key")))
+
+
 class Arrays(NamedTuple):
-    """Queries [N, T, K], keys [N, S, K], values [N, S, V], and a bias whose arrays lead with N.
+    """Queries [N, T, K], keys [N, S, K], values [N, S, V], and biases whose arrays lead with N.
 
     The sink of each example is [N, 1, 1]; None: there is none. T and S are multiples of the block
     sizes.
@@ -80,7 +105,7 @@ class Arrays(NamedTuple):
     query: jax.Array
     key: jax.Array
     value: jax.Array
-    bias: Partial | None
+    bias: BiasTerms | None
     sink: jax.Array | None = None
 
 
@@ -106,10 +131,10 @@ class AllowedPairs(NamedTuple):
         query, key = self.positions
         return Positions(tile.cut(query, "query"), tile.cut(key, "key"))
 
-    def bias(self, tile: Tile, bias: Partial, query: jax.Array) -> jax.Array:
+    def bias(self, tile: Tile, bias: BiasTerms, query: jax.Array) -> jax.Array:
         """Return the bias on a tile with scaled queries [G, rows, K]: [G, rows, columns]."""
-        added = bias(query, self.positions_of(tile)).astype(query.dtype)
-        return jnp.broadcast_to(added, (*query.shape[:2], tile.key[1]))
+        shape = (*query.shape[:2], tile.key[1])
+        return bias.on(tile).of_pairs(query, self.positions_of(tile), shape)
 
     def allowed(self, tile: Tile) -> jax.Array:
         """Return the allowed pairs of a tile: booleans that broadcast to [G, rows, columns]."""

@@ -13,7 +13,17 @@ from attnjax.console import plain_table
 from attnjax.errors import UserError
 
 if TYPE_CHECKING:
-    from attnjax.data import Batch, Batching, Corpus, Examples, PackedBatch, Vocabularies
+    import numpy as np
+
+    from attnjax.data import (
+        Batch,
+        Batching,
+        Corpus,
+        Examples,
+        PackedBatch,
+        Vocabularies,
+        Vocabulary,
+    )
 
 
 def inspect_data(
@@ -84,6 +94,9 @@ def _row(batch: "Batch | PackedBatch", row: int, vocabularies: "Vocabularies") -
         if vocabulary is None:
             columns += [(name, [f"numbers {[*ids.shape]}"]), ("id", [])]
             continue
+        if ids.ndim == 2:
+            columns += _labels(ids, vocabulary)
+            continue
         words = ids[: (ids != PAD).sum()]
         pieces, numbers = [*vocabulary.tokens(words)], [*map(str, words)]
         if left := len(ids) - len(words):
@@ -97,3 +110,13 @@ def _row(batch: "Batch | PackedBatch", row: int, vocabularies: "Vocabularies") -
     for position, cells in enumerate(positions):
         drawn.add_row(str(position), *map(Text, cells))
     return drawn
+
+
+def _labels(asked: "np.ndarray", vocabulary: "Vocabulary") -> list[tuple[str, list[str]]]:
+    """Return the columns of labels [K, 2], each in the line of its place."""
+    from attnjax.data.special_tokens import PAD
+
+    labels = {place: label for place, label in asked.tolist() if label != PAD}
+    lines = [labels.get(place) for place in range(max(labels, default=-1) + 1)]
+    pieces = ["" if label is None else vocabulary.pieces[label] for label in lines]
+    return [("label", pieces), ("id", ["" if label is None else str(label) for label in lines])]

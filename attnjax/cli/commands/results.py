@@ -17,7 +17,12 @@ def results(
     ] = None,
     *,
     page: Annotated[
-        Path | None, option("the page to write; default: results.md, in docs where it is", "FILE")
+        Path | None,
+        option(
+            "the page to write; default: results.md, in docs where it is; the pictures of a page "
+            "X.md are put into a folder X beside it",
+            "FILE",
+        ),
     ] = None,
     readme: Annotated[
         Path | None, option("a page with marks for the numbers of verdicts", "FILE")
@@ -27,9 +32,13 @@ def results(
     ] = None,
 ) -> None:
     """Judge the claims of all recorded experiments, and write the page of results."""
+    from attnjax.experiment.load import load
     from attnjax.reporting import results_page
+    from attnjax.reporting.recorded import of_shipped
+    from attnjax.reporting.rerun import rerun_times
+    from attnjax.reporting.tally import tally
     from attnjax.results.read import read_records
-    from attnjax.runs.catalog import shipped_records
+    from attnjax.runs.catalog import find, names, shipped_records
 
     if page is None:
         page = Path("docs" if Path("docs").is_dir() else "", "results.md")
@@ -41,14 +50,16 @@ def results(
     for named in filter(None, (page, readme, reruns)):
         check_named(named)
     text = None if readme is None else _text(readme)
-    experiments = results_page.of_shipped(read_records(folder))
+    experiments = of_shipped(read_records(folder))
+    files = [load(find(name)) for name in names()]
     filled = None if text is None else results_page.in_readme(text, experiments)
-    write_named(page, results_page.page(experiments, command))
+    drawn = results_page.draw(experiments, page.with_suffix("")) if page.suffix == ".md" else {}
+    write_named(page, results_page.page(experiments, command, files, drawn))
     if readme is not None and filled is not None:
         write_named(readme, filled)
     if reruns is not None:
-        write_named(reruns, f"{json.dumps(results_page.rerun_times(experiments), indent=2)}\n")
-    say(results_page.tally(experiments))
+        write_named(reruns, f"{json.dumps(rerun_times(experiments), indent=2)}\n")
+    say(tally(experiments))
     say(f"page: {page}")
 
 

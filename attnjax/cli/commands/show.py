@@ -30,6 +30,8 @@ def show(chosen: ChosenExperiment, *, variant: Variant = None) -> None:
         out().print(f"settings: {', '.join(ablation.settings)}")
     seeds = "1 seed" if ablation.seeds == 1 else f"{ablation.seeds} seeds"
     out().print(f"variants: {', '.join(ablation.variants)}; {seeds} each")
+    for what, (theirs, ours) in ablation.differs.items():
+        out().print(Text(f"differs from the paper: {what}: {theirs}; here: {ours}"))
     if ablation.tune:
         by = f"chosen by the mean validation loss of {len(ablation.tuning_seeds)} seeds"
         out().print(f"tunes each variant first: {shown(ablation.tune)}; {by}")

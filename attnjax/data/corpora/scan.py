@@ -4,10 +4,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpora.held_out import WithHeldOut
 from attnjax.data.corpus import Example
 from attnjax.data.files import find_folder, parse_lines
-from attnjax.errors import unknown
+from attnjax.errors import UserError, unknown
 
 LINE = re.compile(r"IN: (.*\S) OUT: (.*\S) *")
 
@@ -39,6 +40,38 @@ class Scan(WithHeldOut):
         files = (find_split(folder, self.split, part) for part in ("train", "test"))
         train, test = (parse_lines(file, _command) for file in files)
         return [*train], [*test]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScanByActions(WithHeldOut):
+    """All commands of SCAN, cut by the number of actions that they ask for.
+
+    Commands of up to `longest` actions are those to train on, longer ones the test: with 22 the
+    split `length` of `Scan`, whose files are read in another order.
+
+    Attributes:
+        folder: as that of `Scan`, with the split "simple", whose two parts are all commands.
+
+    Source: Csordás et al. 2021, who cut at 26 actions.
+    """
+
+    folder: str = "scan"
+    longest: PositiveInt = 26
+
+    def read(self) -> tuple[list[Example], list[Example]]:
+        every = [example for part in Scan(folder=self.folder).read() for example in part]
+        short = [example for example in every if _actions(example) <= self.longest]
+        long = [example for example in every if _actions(example) > self.longest]
+        if not long:
+            raise UserError(
+                f"task.longest must be below {max(map(_actions, every))}, the most actions of a "
+                f"command; got {self.longest}"
+            )
+        return short, long
+
+
+def _actions(example: Example) -> int:
+    return len(example.target.split())
 
 
 def find_split(folder: Path, split: str, part: str) -> Path:

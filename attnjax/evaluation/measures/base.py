@@ -1,7 +1,7 @@
 """The base class of measures, and their inputs."""
 
 from abc import ABC
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -31,7 +31,8 @@ type Numbers = Mapping[str, Better | None]
 class EvalInputs(NamedTuple):
     """The inputs of a measure: a resolved model, its parameters, and the run's corpus.
 
-    `sentences` are the statistics of the run's test answers; None: nothing was decoded.
+    `sentences` are the statistics of the run's test answers; None: nothing was decoded. `log` reads
+    the rows of the run's metrics.jsonl, from which a measure takes what happened on the way.
     """
 
     model: Model
@@ -40,6 +41,7 @@ class EvalInputs(NamedTuple):
     batching: Batching
     sentences: Sentences | None = None
     seed: int = 0
+    log: Callable[[], Sequence[Mapping[str, Any]]] = tuple
 
     def first(self, count: int) -> Batch:
         """Return the first `count` test sentences as one batch, in order, then filler rows."""

@@ -121,5 +121,10 @@ def streams(key: Key) -> Streams:
 
 
 def shifted(target: jax.Array) -> jax.Array:
-    """Return the decoder input for teacher forcing: START, the target [B, T] but its last word."""
+    """Return the decoder input for teacher forcing: START, the target [B, T] but its last word.
+
+    Places with labels, [B, K, 2], are returned as they are: no label is read.
+    """
+    if target.ndim == 3:
+        return target
     return jnp.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=START)

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from attnjax.data.corpora.held_out import hold_out
-from attnjax.data.corpora.scan import Scan
+from attnjax.data.corpora.scan import Scan, ScanByActions
 from attnjax.data.special_tokens import END, UNKNOWN
 from attnjax.errors import UserError
 
@@ -32,6 +32,18 @@ def test_commands_and_actions(folder):
     # "thrice" is in test alone
     assert corpus.splits["test"][0].source[1:] == [UNKNOWN, END]
     assert corpus.references["test"] == ["I_JUMP I_JUMP I_JUMP"]
+
+
+def test_all_commands_are_cut_by_their_actions(folder):
+    for part in ("train", "test"):
+        (folder / f"length_{part}.txt").rename(folder / f"simple_{part}.txt")
+    train, test = ScanByActions(folder=str(folder), longest=1, valid=1).read()
+    assert [example.source for example in train] == ["jump", "run"]
+    assert [example.source for example in test] == ["walk left", "jump thrice"]
+    corpus = ScanByActions(folder=str(folder), longest=2, valid=1).load()
+    assert [len(corpus.splits[split]) for split in ("train", "valid", "test")] == [2, 1, 1]
+    with pytest.raises(UserError, match=r"task\.longest must be below 3, .*; got 3"):
+        ScanByActions(folder=str(folder), longest=3).load()
 
 
 def test_the_seed_alone_decides_what_is_held_out():

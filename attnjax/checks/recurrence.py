@@ -1,0 +1,109 @@
+"""The properties of a recurrent attention: its equations, by steps and by chunks."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnjax.attention.mask import Causal
+from attnjax.attention.recurrence import CHUNK, Words
+from attnjax.attention.recurrent import RecurrentAttention
+from attnjax.checks.finding import Problems, not_equal
+
+LENGTH = CHUNK + 6
+"""A number of words that is more than a chunk, and not two."""
+
+
+class RecurrenceInputs(NamedTuple):
+    """A recurrent attention, its variables, queries [B, LENGTH, K] and what its words write."""
+
+    part: RecurrentAttention
+    variables: Any
+    query: jax.Array
+    memory: Words
+
+
+def recurrence_inputs(
+    part: RecurrentAttention, key: jax.Array, inputs: tuple[np.ndarray, ...]
+) -> RecurrenceInputs:
+    """Initialize a part, and prepare its memory of keys and values."""
+
+    @jax.jit
+    def prepared(query: jax.Array, *words: jax.Array) -> tuple[Any, Words]:
+        variables = part.init(key, query, *words, deterministic=True)
+        memory: Any = part.apply(variables, *words, method="prepare")
+        return variables, memory
+
+    variables, memory = prepared(*inputs)
+    return RecurrenceInputs(part, variables, jnp.asarray(inputs[0]), memory)
+
+
+def _contexts(of: RecurrenceInputs, memory: Words) -> dict[str, np.ndarray]:
+    """Return the contexts of a memory by chunks, by steps, and by the equations in float64."""
+    call: Any = partial(of.part.apply, of.variables)
+
+    def step(state: Any, word: Any) -> tuple[Any, jax.Array]:
+        query, memory = jax.tree.map(lambda x: x[:, None], word)
+        context, state = call(query, memory, state, method="step")
+        return state, context[:, 0]
+
+    @jax.jit
+    def read(memory: Words) -> tuple[jax.Array, jax.Array, jax.Array]:
+        chunks = call(of.query, memory, Causal(), deterministic=True, method="attend")
+        start = call(memory, method="start")
+        words = jax.tree.map(lambda x: jnp.moveaxis(x, 1, 0), (of.query, memory))
+        _, steps = jax.lax.scan(step, start, words)
+        return chunks, jnp.moveaxis(steps, 0, 1), call(of.query, method="scaled")
+
+    chunks, steps, query = jax.device_get(read(memory))
+    equations = _by_equations(query, jax.device_get(memory), delta_rule=of.part.delta_rule)
+    return {"chunks": chunks, "steps": steps, "equations": equations}
+
+
+def _by_equations(query: np.ndarray, memory: Words, *, delta_rule: bool) -> np.ndarray:
+    """Return the contexts of `attnjax.attention.recurrence`, word by word, in float64."""
+    key, value, log_decay, strength = (np.asarray(x, np.float64) for x in memory)
+    state = np.zeros((len(key), key.shape[-1], value.shape[-1]))
+    contexts = []
+    for t in range(key.shape[1]):
+        decayed = np.exp(log_decay[:, t])[..., None] * state
+        new = value[:, t]
+        if delta_rule:
+            new = new - np.einsum("bkv,bk->bv", decayed, key[:, t])
+        state = decayed + np.einsum("bk,bv->bkv", key[:, t], strength[:, t] * new)
+        contexts.append(np.einsum("bkv,bk->bv", state, query[:, t].astype(np.float64)))
+    return np.stack(contexts, axis=1)
+
+
+def by_equations(of: RecurrenceInputs) -> Problems:
+    """Compare chunks and steps with the recurrence of the part's words."""
+    found = _contexts(of, of.memory)
+    for way in ("chunks", "steps"):
+        what = f"the context of {type(of.part).__name__} by {way}"
+        yield not_equal(what, found[way], found["equations"])
+
+
+def decay_of_one(of: RecurrenceInputs) -> Problems:
+    """Compare words whose decay is 1 with a state that nothing is forgotten of."""
+    kept = of.memory._replace(log_decay=jnp.zeros_like(of.memory.log_decay))
+    found = _contexts(of, kept)
+    for way in ("chunks", "steps"):
+        what = f"the context of {type(of.part).__name__} without a decay, by {way},"
+        yield not_equal(what, found[way], found["equations"])
+
+
+def strength_of_zero(of: RecurrenceInputs) -> Problems:
+    """Compare a state with that after a word of strength 0 without a decay."""
+    names = "strength", "log_decay"
+    word = jax.tree.map(lambda x: x[:, :1], of.memory)
+    word = word._replace(**{name: jnp.zeros_like(getattr(word, name)) for name in names})
+
+    @jax.jit
+    def write(word: Words) -> tuple[jax.Array, jax.Array]:
+        call: Any = partial(of.part.apply, of.variables)
+        before = jnp.ones_like(call(word, method="start"))
+        return before, call(of.query[:, :1], word, before, method="step")[1]
+
+    yield not_equal(f"the state of {type(of.part).__name__}", *write(word))

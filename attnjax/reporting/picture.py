@@ -1,0 +1,104 @@
+"""Pictures of recorded experiments, a file each: SVG for a light and a dark page.
+
+A picture says in its first line which numbers it was drawn from. It is drawn again if these change,
+and else left as it is, because other versions of the drawing library place text a little elsewhere.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from markupsafe import Markup
+
+from attnjax.experiment.design import short_digest
+from attnjax.experiment.length_gain import LengthGain
+from attnjax.files import write_atomically
+from attnjax.reporting import figure
+from attnjax.reporting.number import number
+from attnjax.reporting.recorded import Recorded
+from attnjax.reporting.series import Panel, by_length, finite, mechanism
+from attnjax.results.summary import Summary
+
+LINES = 6
+"""More lines by length than these cannot be told apart."""
+
+STYLE = """<style>
+svg { color: #1c2127; font-family: sans-serif;
+  --accent: #0072b2; --second: #d55e00; --third: #00855f; --faint: #c5cbd3; }
+@media (prefers-color-scheme: dark) { svg { color: #e3e6ea;
+  --accent: #56b4e9; --second: #f0a04b; --third: #3cc79b; --faint: #454d57; } }
+</style>"""
+"""The colors of style.css, for a picture that no page gives them to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeedDots:
+    """A metric of each variant: a dot for each seed, a stroke at the mean."""
+
+    metric: str
+    values: Mapping[str, Sequence[float]]
+
+
+def shown(experiment: Recorded) -> Panel | SeedDots | None:
+    """Return what is drawn of an experiment; None: it has no numbers.
+
+    A claimed slope is a line on logarithmic axes, a claim about length a line by length, and any
+    other a metric of each variant: that of the first claim with a verdict.
+    """
+    summary = experiment.summary
+    rows = summary.claims
+    if any(row.slope is not None for row in rows[:1]):
+        return mechanism(summary)[0]
+    estimands = [claim.estimand for claim in experiment.loaded.ablation.claims]
+    parts = [part for part in estimands if isinstance(part, LengthGain) or part.key.part]
+    if parts:
+        names = {part.key.name.replace("_", " ") for part in parts}
+        panels = [
+            panel for panel in by_length(summary) if panel.title.partition(" in ")[0] in names
+        ]
+        if panels and len(panels[0].series) <= LINES:
+            return panels[0]
+    return _dots(summary)
+
+
+def _dots(summary: Summary) -> SeedDots | None:
+    """Return the metric of the first claim, or the first that judges a variant."""
+    keys = [row.metric for row in summary.claims] + summary.keys(judged=True)
+    for key in keys[:1]:
+        columns = {row.variant: column for row in summary.rows if (column := row.column(key))}
+        values = {name: finite(column.values) for name, column in columns.items()}
+        return SeedDots(metric=str(key), values={name: own for name, own in values.items() if own})
+    return None
+
+
+def draw(content: Panel | SeedDots, path: Path) -> bool:
+    """Draw what is shown as a file, unless the file has it; return whether the file is there."""
+    mark = f"<!-- drawn from the numbers {_digest(content)} -->\n"
+    if path.is_file() and path.read_text(encoding="utf-8").startswith(mark):
+        return True
+    try:
+        if isinstance(content, Panel):
+            drawn = figure.lines(content)
+        else:
+            drawn = figure.dots(content.metric, content.values)
+    except ValueError:  # the warning of `drawing` says it
+        return False
+    write_atomically(path, mark + _alone(drawn))
+    return True
+
+
+def _digest(content: Panel | SeedDots) -> str:
+    def rounded(item: object) -> object:
+        if isinstance(item, Mapping):
+            return {str(key): rounded(value) for key, value in item.items()}
+        if isinstance(item, list | tuple):
+            return [rounded(value) for value in item]
+        return number(item, 6) if isinstance(item, float) else item
+
+    return short_digest(rounded(asdict(content)))
+
+
+def _alone(drawn: Markup) -> str:
+    """Return a figure of a page as a file of its own: with a namespace and its colors."""
+    head, _, body = str(drawn).partition(">")
+    return f"{head.replace('<svg', '<svg xmlns="http://www.w3.org/2000/svg"', 1)}>{STYLE}{body}\n"

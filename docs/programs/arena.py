@@ -1,0 +1,122 @@
+"""Prints docs/arena.md, or with --picture docs/arena.svg, from the records of the arena.
+
+python docs/programs/arena.py > docs/arena.md
+python docs/programs/arena.py --picture > docs/arena.svg
+"""
+
+import re
+import sys
+from pathlib import Path
+
+from attnjax.experiment.load import load
+from attnjax.reporting import crossings, figure
+from attnjax.reporting.evidence import verdict
+from attnjax.reporting.number import number
+from attnjax.results.judging import judge
+from attnjax.results.read import read_records
+from attnjax.results.summary import Summary
+from attnjax.runs.catalog import find
+
+ROOT = Path(__file__).parents[2]
+
+HEAD = """\
+# The arena
+
+{note}
+
+## Your idea in the arena
+
+A file of ten lines: the arena, your part, its name.
+
+{mine}
+The changes are paths and values, as `vary` takes them; `attnjax show arena` lists every path. A
+part is a class of your own, or one that is there with other numbers: [extending](extending.md) says
+what a score, an align, a mask or a whole attention has to have, and `attnjax check mine.py` tries
+it.
+
+    attnjax run mine.py --dry-run --records   # what is to be trained, and what is recorded
+    attnjax run mine.py --records
+
+Only your row is trained: it is tuned over three learning rates on each task, and three seeds are
+trained at the best of them, which takes a quarter of an hour on two cores. `--variant
+parity-squared` trains one task, and several processes that share the folder `runs` each take some.
+Records stand in for all other rows. You get
+
+- a table of everybody, your row marked: percent right at lengths of training and beyond, then
+  parameters, what a layer keeps of the text, and milliseconds of an update;
+- two verdicts a task, by the number beyond the trained length: at least {points} points above
+  softmax, and at most {points} points below the best of all rows;
+- `runs/mine/report.html`, with the picture, your row outlined, and every seed.
+
+The best is chosen by its results, which flatters it: if anything that verdict is too hard on your
+row. A part that reads what stands behind a word solves everything; `attnjax check` tries whether
+one does. Two rows are `enter(enter(arena, ...), ...)`, and `attnjax record runs/mine` makes records
+of yours.
+"""
+
+MINE = '''\
+"""My idea in the arena."""
+
+import attnjax
+from attnjax.attention import Align, softmax
+from attnjax.experiment import enter
+
+
+class Squared(Align):
+    """The weights of a softmax, squared and normalized: a temperature of one half."""
+
+    def __call__(self, logits, mask, context):
+        return softmax(2 * logits, mask)
+
+
+arena = attnjax.load("arena").ablation
+ablation = enter(arena, "squared", {"model.layer.self_attention.head.align": Squared()})
+'''
+"""The file of the page; a test runs it on a small arena."""
+
+
+def arena() -> Summary | None:
+    """Judge the arena by its records; None: there are none."""
+    records = [one for one in read_records(ROOT / "records") if one.experiment == "arena"]
+    return judge(load(find("arena")), records) if records else None
+
+
+def page(summary: Summary | None) -> str:
+    """Return the page, with what the records come to."""
+    loaded = load(find("arena"))
+    mine = "".join(f"    {line}".rstrip() + "\n" for line in MINE.splitlines())
+    text = HEAD.format(note=_of_page(loaded.note), mine=mine, points=2)
+    if summary is None:
+        return f"{text}\n## The table\n\nThe arena was not run as it is now."
+    parts = [text, "## The table\n", "![Percent right, rows by tasks](arena.svg)\n"]
+    for part in crossings.parts(summary):
+        parts += [f"{part.text[:1].upper()}{part.text[1:]}.\n", _table(part), ""]
+    if summary.claims:
+        rows = [(claim.text, verdict(claim), number(claim.estimate, 3)) for claim in summary.claims]
+        table = crossings.Part(text="", headings=("verdict", "difference"), rows=tuple(rows))
+        parts += ["What was claimed before the run:\n", _table(table, "claim"), ""]
+    parts += ["## Each task, with 95 % intervals over seeds\n"]
+    for part in crossings.with_intervals(summary):
+        parts += [f"### {part.text}\n", _table(part), ""]
+    machines = ", ".join(dict.fromkeys(record.kind for record in summary.records))
+    return "\n".join([*parts, f"{len(summary.records)} runs, on {machines}."])
+
+
+def _of_page(note: str) -> str:
+    """Return the note of the file without its commands, which the page has below."""
+    return re.sub(r"\n\n(?: {4}.*\n?)+", "\n", note).strip()
+
+
+def _table(part: crossings.Part, first: str = "") -> str:
+    """Return a table of Markdown."""
+    lines = [(first, *part.headings), ("---", *["---:"] * len(part.headings)), *part.rows]
+    return "\n".join("| " + " | ".join(cells).replace("*", "\\*") + " |" for cells in lines)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--picture"]:
+        if (found := arena()) is None or (values := figure.crossing_values(found)) is None:
+            sys.exit("there are no records of the arena")
+        print(figure.standalone("crossing", **values))
+    else:
+        print(page(arena()))

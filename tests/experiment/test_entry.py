@@ -1,0 +1,81 @@
+"""Rows that are entered into a crossed ablation, and how far they are above the best."""
+
+import numpy as np
+import pytest
+
+from attnjax.config.vary import vary
+from attnjax.config.walk import differences
+from attnjax.errors import UserError
+from attnjax.evaluation.measurement import MetricKey
+from attnjax.experiment import AboveBest, Claim, Difference, crossed, enter
+from attnjax.experiment.estimands import RunMetrics
+from attnjax.models import CausalRecurrence
+from tests import tiny, tiny_arena
+
+KEY = MetricKey("label_accuracy")
+ARENA = tiny_arena.ablation
+MIXER = {"model.layer.self_attention": CausalRecurrence()}
+
+
+def measured(**values):
+    """Runs of variants: a value for each seed, from 1 on."""
+    return {
+        name: {
+            seed: RunMetrics({KEY: value}, shares=frozenset({"label_accuracy"}))
+            for seed, value in enumerate(seeds, start=1)
+        }
+        for name, seeds in values.items()
+    }
+
+
+def test_variants_are_every_column_with_every_row():
+    other = vary(tiny_arena.softmax, {"task.longest": 5})
+    found = crossed({"short": tiny_arena.softmax, "long": other}, {"a": {}, "b": MIXER})
+    assert list(found) == ["short-a", "short-b", "long-a", "long-b"]
+    assert found["long-a"] == other
+    assert found["short-b"] == vary(tiny_arena.softmax, MIXER)
+
+
+def test_a_row_is_the_first_one_with_changes_and_two_claims_a_column():
+    entered = enter(ARENA, "wide", {"model.layer.feed_forward.width": 16})
+    assert list(entered.variants) == ["parity-wide", "parity-softmax", "parity-lstm"]
+    found = differences(ARENA.variants["parity-softmax"], entered.variants["parity-wide"])
+    assert list(found) == ["model.layer.feed_forward.width"]
+    assert entered.crossing.rows == ("softmax", "lstm", "wide")
+    assert entered.crossing.entered == ("wide",)
+    above, best = entered.claims
+    beyond = "label_accuracy_beyond"
+    assert above.estimand == Difference(beyond, "parity-wide", "parity-softmax")
+    assert best.estimand == AboveBest(beyond, "parity-wide", ("parity-softmax", "parity-lstm"))
+    assert (above.low, best.low) == (0.02, -0.02)
+    twice = enter(entered, "narrow", {"model.layer.feed_forward.width": 4})
+    assert len(twice.claims) == 4
+    assert twice.crossing.entered == ("wide", "narrow")
+    assert twice.claims[3].estimand.others == ("parity-softmax", "parity-lstm", "parity-wide")
+
+
+def test_what_cannot_be_entered_is_refused():
+    with pytest.raises(UserError, match="the row 'lstm' is there already; rows: softmax, lstm"):
+        enter(ARENA, "lstm", MIXER)
+    with pytest.raises(UserError, match="an ablation that has a crossing; got one without"):
+        enter(tiny.ablation, "mine", MIXER)
+    with pytest.raises(UserError, match="model.layer.self_atention"):
+        enter(ARENA, "mine", {"model.layer.self_atention.heads": 4})
+
+
+def test_the_best_of_the_others_has_the_highest_mean_and_the_interval_is_that_of_the_two():
+    runs = measured(mine=[0.7, 0.6, 0.8], low=[0.5, 0.99, 0.3], high=[0.6, 0.65, 0.7])
+    estimand = AboveBest("label_accuracy", "mine", ("low", "high", "absent"))
+    values = estimand.values(runs)
+    np.testing.assert_allclose([values[seed] for seed in (1, 2, 3)], [0.1, -0.05, 0.1])
+    pair = Difference("label_accuracy", "mine", "high")
+    assert estimand.interval(runs) == pair.interval(runs)
+    assert AboveBest("label_accuracy", "mine", ("absent",)).interval(runs) is None
+
+
+def test_a_claim_about_the_best_is_judged():
+    runs = measured(mine=[0.99, 0.99, 0.98], low=[0.5, 0.5, 0.4], high=[0.6, 0.61, 0.7])
+    estimand = AboveBest("label_accuracy", "mine", ("low", "high"))
+    claim = Claim(text="At the top.", estimand=estimand, low=-0.02)
+    assert claim.judge(runs, (1, 2, 3)).verdict == "reproduced"
+    assert claim.judge(runs, (1, 2, 3, 4)).verdict == "not judged yet"

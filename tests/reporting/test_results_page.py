@@ -1,0 +1,173 @@
+"""The page of results is made of records alone, and its first table of papers' claims."""
+
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from attnjax.cli.commands.results import results
+from attnjax.experiment import Claim
+from attnjax.experiment.load import ExperimentFile, load
+from attnjax.reporting.found import MOST, FoundRow, findings, first
+from attnjax.reporting.picture import SeedDots, draw, shown
+from attnjax.reporting.recorded import Recorded, of_shipped
+from attnjax.reporting.results_page import differences, page, why_unrecorded
+from attnjax.results.read import read_records
+from attnjax.runs.catalog import find, names
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def experiments() -> list[Recorded]:
+    return of_shipped(read_records(ROOT / "records"))
+
+
+@pytest.fixture(scope="module")
+def files() -> list[ExperimentFile]:
+    return [load(find(name)) for name in names()]
+
+
+def test_the_page_of_results_is_that_of_the_records(tmp_path, monkeypatch):
+    """A picture that would have to be drawn again differs: it says which numbers it shows."""
+    monkeypatch.chdir(ROOT)
+    pictures = tmp_path / "results"
+    shutil.copytree(ROOT / "docs" / "results", pictures)
+    readme = tmp_path / "README.md"
+    readme.write_text((ROOT / "README.md").read_text())
+    reruns = tmp_path / "reruns.json"
+    results(Path("records"), page=tmp_path / "results.md", readme=readme, reruns=reruns)
+    assert (tmp_path / "results.md").read_text() == (ROOT / "docs" / "results.md").read_text()
+    assert readme.read_text() == (ROOT / "README.md").read_text()
+    assert reruns.read_text() == (ROOT / "experiments" / "reruns.json").read_text()
+    assert contents(pictures) == contents(ROOT / "docs" / "results")
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def test_readme_has_three_rows_of_the_first_table():
+    readme = (ROOT / "README.md").read_text()
+    table = (ROOT / "docs" / "results.md").read_text().partition("\n## ")[0]
+    marks = set(re.findall(r"<!-- finding of (\S+): ([^>]+?) -->", readme))
+    assert len(marks) == 3
+    for experiment, claim in marks:
+        assert re.search(rf"\| {re.escape(claim)} \|.*`attnjax run {experiment}", table)
+
+
+def test_a_source_says_the_paper_and_the_place(files):
+    claims = [claim for file in files for claim in claims_of(file)]
+    sources = [claim.source for claim in claims if claim.source is not None]
+    assert len(sources) > 60
+    assert not [source for source in sources if ", " not in source.partition(": ")[0]]
+
+
+def claims_of(file: ExperimentFile) -> list[Claim]:
+    settings = file.ablation.settings.values()
+    return [*file.ablation.claims, *(claim for setting in settings for claim in setting.claims)]
+
+
+def test_the_first_table_has_the_claims_of_papers_with_their_runs(experiments):
+    one = next(each for each in experiments if each.loaded.name == "bahdanau2015")
+    (row, _) = findings([one])
+    assert row.place == "Bahdanau et al. 2015, section 5.1"
+    assert row.printed == '"the proposed RNNsearch outperforms the conventional RNNencdec"'
+    assert row.command == "attnjax run bahdanau2015"
+    assert "5 seeds" in row.ours
+    # our own question has no row, nor has a claim that waits for runs
+    ours, other = (replace(judged, source=None) for judged in one.summary.judged)
+    own = replace(one, summary=replace(one.summary, judged=(ours, other)))
+    assert findings([own]) == []
+    waiting = tuple(replace(judged, rows={}) for judged in one.summary.judged)
+    assert findings([replace(one, summary=replace(one.summary, judged=waiting))]) == []
+    # those of exact counts share a row
+    counted = next(each for each in experiments if each.loaded.name == "complexity")
+    (row,) = findings([counted])
+    assert row.verdict == "✓ 18, ✗ 1"
+
+
+def test_decided_claims_beside_a_number_come_first_if_there_are_too_many(experiments):
+    row = findings(experiments)[0]
+
+    def of(decided: bool, number: bool, text: str) -> FoundRow:
+        return replace(row, rank=(decided, number), text=text)
+
+    rows = [of(False, True, "undecided")] * 2 + [of(True, False, "words")] * 3
+    rows += [of(True, True, "number")] * (MOST - 1)
+    kept = [found.text for found in first(rows)]
+    assert kept == ["words"] + ["number"] * (MOST - 1)
+    assert [found.text for found in first(rows[:4])] == ["undecided"] * 2 + ["words"] * 2
+
+
+def test_a_file_says_why_it_has_no_records(files, experiments):
+    """And no longer says so when it has some."""
+    own = [one for one in experiments if one.loaded.setting is None]
+    recorded = {one.loaded.name for one in own if one.summary.records}
+    assert {file.name for file in files if not why_unrecorded(file)} == recorded
+
+
+def test_what_is_left_out_and_what_differs_is_on_the_page(files, experiments):
+    one = experiments[0]
+    ablation = replace(one.loaded.ablation, given_up={"that it sings": "nothing is heard"})
+    found = replace(one, loaded=replace(one.loaded, ablation=ablation))
+    assert "- that it sings: nothing is heard" in page([found], "attnjax results")
+    differing = next(file for file in files if file.name == "sutskever2014")
+    assert differences(differing)
+    shared = next(file for file in files if file.name == "bahdanau2015")
+    assert {row[0] for row in differences(shared)} == {"bahdanau2015, paper and paper_30"}
+    text = page([found], "attnjax results", files)
+    for _, what, theirs, ours in differences(differing):
+        assert f"| sutskever2014, paper | {what} | {theirs} | {ours} |" in text
+
+
+def test_every_setting_called_paper_says_in_what_it_differs(files):
+    papers = {
+        (file.name, name): setting.differs
+        for file in files
+        for name, setting in file.ablation.settings.items()
+        if name.startswith(("paper", "nanogpt"))
+    }
+    assert len(papers) > 10
+    assert not [names for names, differs in papers.items() if not differs]
+
+
+def test_a_picture_is_drawn_again_if_its_numbers_change(tmp_path, monkeypatch):
+    drawn = []
+
+    def instead(metric, columns):
+        drawn.append(metric)
+        return '<svg role="img">of the numbers</svg>'
+
+    monkeypatch.setattr("attnjax.reporting.figure.dots", instead)
+    dots, path = SeedDots(metric="bleu", values={"a": [1.0, 2.0]}), tmp_path / "a.svg"
+    assert draw(dots, path)
+    assert draw(dots, path)
+    assert len(drawn) == 1
+    assert '<svg xmlns="http://www.w3.org/2000/svg" role="img"><style>' in path.read_text()
+    # a rounding of another processor is no other number
+    assert draw(replace(dots, values={"a": [1.0 + 1e-12, 2.0]}), path)
+    assert len(drawn) == 1
+    assert draw(replace(dots, values={"a": [1.0, 2.5]}), path)
+    assert len(drawn) == 2
+
+
+def test_a_picture_shows_what_the_claims_are_about(experiments):
+    content = {one.loaded.name: shown(one) for one in experiments}
+    assert getattr(content["normalization"], "axis", "") == "layers"
+    assert getattr(content["bahdanau2015"], "axis", "") == "symbols of the source"
+    dots = content["xu2015"]
+    assert isinstance(dots, SeedDots)
+    assert dots.metric == "region accuracy"
+    assert all(len(values) == 5 for values in dots.values.values())
+
+
+def test_a_picture_that_cannot_be_drawn_is_left_out(tmp_path, monkeypatch):
+    def fails(metric, columns):
+        raise ValueError("a limit of memory")
+
+    monkeypatch.setattr("attnjax.reporting.figure.dots", fails)
+    assert not draw(SeedDots(metric="bleu", values={"a": [1.0]}), tmp_path / "a.svg")
+    assert not [*tmp_path.iterdir()]

@@ -1,0 +1,145 @@
+"""The arena: a row of one's own beside its records, its table, its picture, and its page."""
+
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import attnjax
+from attnjax.cli.main import main
+from attnjax.config.vary import vary
+from attnjax.experiment.load import load
+from attnjax.reporting import crossings, figure
+from attnjax.reporting.table import plain
+from attnjax.results.judging import judge
+from attnjax.results.read import read_records, read_runs, recordings, write as write_record
+
+ROOT = Path(__file__).parents[1]
+TINY = ROOT / "tests" / "tiny_arena.py"
+PROGRAM = ROOT / "docs" / "programs" / "arena.py"
+NOW = "2026-11-26T18:00:00+00:00"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A new user's folder: an arena of one task, its records, and the file of the page."""
+    folder = tmp_path_factory.mktemp("arena")
+    shutil.copy(TINY, folder / "arena.py")
+    attnjax.run(folder / "arena.py", name="arena", runs=folder / "trained")
+    for made in recordings(read_runs(folder / "trained" / "arena"), load(folder / "arena.py"), NOW):
+        write_record(made, folder / "records")
+    text = runpy.run_path(str(PROGRAM))["MINE"]
+    assert len([line for line in text.splitlines() if line]) <= 11
+    (folder / "mine.py").write_text(text.replace('"arena"', f'"{folder / "arena.py"}"'))
+    return folder
+
+
+def test_an_idea_is_trained_alone_and_stands_in_the_table_of_everybody(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert main(["run", "mine.py", "--dry-run", "--records"]) == 0
+    planned = capsys.readouterr().out
+    assert "5 of 11 runs are to be trained" in planned  # two that tune, three seeds
+    assert main(["run", "mine.py", "--records"]) == 0
+    said = capsys.readouterr()
+    assert [path.name for path in Path("runs/mine").glob("*/seed-*")] == [
+        "seed-0",
+        "seed-1",
+        "seed-2",
+    ]
+    lines = said.out.splitlines()
+    rows = [line.split()[0] for line in lines if re.match(r" ?(▸|softmax|lstm)", line)]
+    assert rows == ["softmax", "lstm", "▸", "softmax", "lstm", "▸"]
+    assert re.search(r"▸ squared +\d+ / \d+", said.out)
+    assert "parity: squared is at least 2 points above softmax" in said.out
+    assert "parity: squared is at most 2 points below the best" in said.out
+    page = Path("runs/mine/report.html").read_text()
+    assert "Share of right answers, rows by columns" in page
+    assert "▸ squared" in page
+
+
+def test_cells_have_means_intervals_and_the_best_of_each_column(folder):
+    records = read_records(folder / "records")
+    summary = judge(load(folder / "arena.py"), records)
+    found = crossings.cells(summary)
+    assert [(cell.row, cell.column) for cell in found] == [
+        ("softmax", "parity"),
+        ("lstm", "parity"),
+    ]
+    beyond = []
+    for cell in found:
+        runs = [made for made in records if made.variant == f"parity-{cell.row}"]
+        for number, name in enumerate(("label_accuracy", "label_accuracy_beyond")):
+            values = [item.value for made in runs for item in made.metrics if item.name == name]
+            mean, low, high = cell.values[number]
+            assert len(values) == 3
+            assert mean == pytest.approx(sum(values) / 3)
+            assert low <= mean <= high
+        beyond.append(cell.values[1][0])
+    assert [cell.best for cell in found] == [value == max(beyond) for value in beyond]
+    shares, costs = crossings.parts(summary)
+    assert shares.headings == ("parity",)
+    assert [row[0] for row in shares.rows] == ["softmax", "lstm"]
+    # keys and values of 8 numbers; the state and the cell of an LSTM
+    assert [row[2:4] for row in costs.rows] == [("–", "16"), ("16", "–")]
+    assert plain(summary).count("lstm") >= 2
+    (part,) = crossings.with_intervals(summary)
+    assert part.text == "parity"
+    assert re.fullmatch(r"\d+\.\d \(\d+\.\d to \d+\.\d\)", part.rows[0][1])
+
+
+def test_a_picture_of_its_own_needs_no_page(folder):
+    summary = judge(load(folder / "arena.py"), read_records(folder / "records"))
+    values = figure.crossing_values(summary)
+    assert [cell["place"] for cell in values["cells"]] == ["parity", "parity, longer"] * 2
+    assert not values["entered"]
+    drawn = figure.standalone("crossing", **values)
+    assert drawn.startswith("<svg")
+    assert 'xmlns="http://www.w3.org/2000/svg"' in drawn
+    assert "var(" not in drawn
+    assert "currentColor" not in drawn
+
+
+def test_an_experiment_without_a_crossing_has_neither(tiny_runs):
+    loaded = load(ROOT / "tests" / "tiny.py")
+    summary = judge(loaded, read_runs(tiny_runs / "tiny"))
+    assert crossings.cells(summary) == []
+    assert list(crossings.parts(summary)) == []
+    assert figure.crossing(summary) is None
+
+
+def test_the_page_of_the_arena_is_that_of_its_records():
+    made = subprocess.run([sys.executable, PROGRAM], capture_output=True, text=True, check=True)
+    assert (ROOT / "docs" / "arena.md").read_text() == made.stdout, "run `make docs`"
+
+
+def test_every_variant_of_the_arena_reads_its_task():
+    """Each row in the shortest column, and each column with softmax: nothing is compiled."""
+    ablation = attnjax.load("arena").ablation
+    crossing = ablation.crossing
+    assert len(ablation.variants) == len(crossing.rows) * len(crossing.columns)
+    chosen = {crossing.variant(row, "parity") for row in crossing.rows}
+    chosen |= {crossing.variant("softmax", column) for column in crossing.columns}
+    for name in sorted(chosen):
+        experiment = ablation.variants[name]
+        corpus = _few(experiment.task).load()
+        resolved = experiment.resolve(corpus)
+        ablation.check_claims(name, resolved)
+        for measure in resolved.measures:
+            measure.check(resolved.model, corpus)
+        batch = corpus.splits["test"]
+        source = batch.source.padded(np.arange(8), (8, int(batch.source.lengths.max())))
+        asked = batch.target.padded(np.arange(8), (8, int(batch.target.lengths.max())))
+        call = partial(resolved.model.init_with_output, deterministic=True)
+        shapes, _ = jax.eval_shape(call, jax.random.key(0), source, asked)
+        assert shapes.shape == (*asked.shape[:2], corpus.vocabularies.target.size)
+
+
+def _few(task):
+    return vary(task, {"train": 16, "valid": 8, "test": 64})
