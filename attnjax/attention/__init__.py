@@ -154,6 +154,7 @@ from attnjax.attention.score import (
     Location as Location,
     ScaledDot as ScaledDot,
     Score as Score,
+    WidthScaledDot as WidthScaledDot,
     additive as additive,
     dot as dot,
     general as general,
