@@ -10,9 +10,9 @@ its score stays as it began; uniform weights are what is left without a choice.
 Dates as people write them in four languages become yyyy-mm-dd, character by character. The model is
 Luong's, whose decoder reads by one attention; one align takes another's place and nothing else
 changes, but for the learning rate, which each variant chooses from the same three. In two languages
-seven of nine variants had nearly all dates right, so that none could gain; here it is judged
-whether entmax gains if softmax leaves room. "Compact" is the number of characters with any weight.
-The papers' corpora (SNLI; SIGMORPHON, IWSLT) are larger.
+seven of nine variants had nearly all dates right, so that none could gain; in four softmax still
+has 999 of 1,000, and that entmax gains is given up. "Compact" is the number of characters with any
+weight. The papers' corpora (SNLI; SIGMORPHON, IWSLT) are larger.
 
     attnjax run aligns
 """
@@ -47,7 +47,6 @@ base = Experiment(
 align = "model.decoder.attention.align"
 right, learnt = partial(Difference, "exact_match"), Value("exact_match", "softmax") >= 0.5
 martins = 'Martins & Astudillo 2016, abstract: "{}"'.format
-peters = 'Peters et al. 2019, abstract: "{}"'.format
 
 ablation = Ablation(
     base=base,
@@ -81,13 +80,6 @@ ablation = Ablation(
             source=martins("a selective, more compact, attention focus"),
         ),
         Claim(
-            text="1.5-entmax is right more often than softmax, by 0.01",
-            estimand=right("entmax", "softmax"),
-            low=0.01,
-            given=Value("exact_match", "softmax") <= 0.95,
-            source=peters("consistent gains over dense models"),
-        ),
-        Claim(
             text="a choice of two words is as often right as softmax, within 0.05",
             estimand=right("top_2", "softmax"),
             low=-0.05,
@@ -95,4 +87,9 @@ ablation = Ablation(
             given=learnt,
         ),
     ),
+    given_up={
+        "1.5-entmax is right more often than softmax (Peters et al. 2019, abstract)": (
+            "softmax has 999 of 1,000 dates right in four languages, so that nothing could gain"
+        ),
+    },
 )

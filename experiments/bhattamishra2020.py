@@ -45,7 +45,7 @@ counting: dict[str, NextSymbols] = {
 }
 modulo: dict[str, NextSymbols] = {
     "even_ones": EvenOnes(shortest=2, **drawn),
-    "aa": Repeated(**drawn),
+    "aa": Repeated(unit="aa", **drawn),
 }
 base = Experiment(
     task=counting["brackets"],

@@ -5,45 +5,30 @@ the length. Deletang et al. train on strings of 1 to 40 symbols, and score the m
 the lengths 41 to 500 (Table 2): LSTMs solve them, and the best of 150 Transformers, of five
 positions, three rates and ten seeds, is near chance on parity and arithmetic.
 
-The tasks, the encoder (five post-norm layers of width 64 with 8 heads and dropout 0.1, the label
-read from an empty symbol after the string) and the score are theirs; strings are drawn anew for
-every update. A shape, not the paper's setting: 4,000 updates with 64 strings, there 1,000,000 with
-128; lengths 1 to 20 in training, so that a Transformer fits them in so many updates, and every
-sixth up to 128 in the test; one rate; three seeds. The strings of a batch differ in length and are
-padded, theirs do not. Relative positions are those of Shaw et al. 2018, theirs Transformer-XL's.
-The LSTM has a width of 64 in a pre-norm layer with a feed-forward network, theirs 256 without any.
+The tasks, the encoder (five post-norm layers of width 64, 8 heads, dropout 0.1, the label read from
+an empty symbol after the string) and the score are theirs; strings are drawn anew for each update.
+A shape, not the paper's setting: 64 strings an update, one rate, three seeds, and lengths of the
+test to six times those of training. LSTMs are trained on 1 to 40 symbols, for 10,000 updates, as in
+the example of the authors' program; Transformers on 1 to 12, for 4,000, which they fit: to fail on
+what has not been learnt says nothing. Table 2 is of 1,000,000 updates with 128 strings. A batch has
+strings of several lengths, padded. Relative positions are those of Shaw et al. 2018, theirs
+Transformer-XL's. The LSTM has width 64, in a pre-norm layer with a feed-forward network, theirs 256
+without one.
 
-On the circle and on arithmetic one position stands for five, the one that was tried first.
-
-Looked at before, of seed 900: an LSTM after 3,000 updates on parity of 1 to 40 symbols.
+Looked at before, with seed 900: the LSTM learnt parity in 3,000 updates, at every length; on the
+circle, trained on 1 to 12 symbols, it failed beyond; 500 updates on arithmetic taught it nothing. A
+Transformer with relative positions had 0.85 right of 1 to 20 symbols after 1,700 updates; what it
+does beyond was not looked at.
 
     attnjax run deletang2023
 """
 
-from dataclasses import replace
-from functools import partial
+from typing import Any
 
-from attnjax.attention import (
-    Alibi,
-    MultiHead,
-    NoPosition,
-    Relative,
-    Rotary,
-    ScaledDot,
-    Sinusoidal,
-)
+from attnjax.attention import Alibi, MultiHead, NoPosition, Relative, Rotary, ScaledDot, Sinusoidal
 from attnjax.data import Batching, CycleNavigation, EvenPairs, ModularArithmetic, Parity
 from attnjax.evaluation import LabelAccuracy
-from attnjax.experiment import (
-    Ablation,
-    BestOf,
-    Claim,
-    Difference,
-    Experiment,
-    Value,
-    figures,
-    vary,
-)
+from attnjax.experiment import Ablation, BestOf, Claim, Experiment, Value, figures, vary
 from attnjax.models import (
     CausalRecurrence,
     DecoderLayer,
@@ -54,145 +39,112 @@ from attnjax.models import (
 )
 from attnjax.training import Adam, Constant, LabelEntropy, Training
 
-STEPS, STRINGS, LONGEST = 4_000, 64, 20
-drawn = {
-    "train": STEPS * STRINGS,
-    "test": 2_000,
-    "longest": LONGEST,
-    "test_longest": 128,
-    "test_every": 6,
-}
+STRINGS = 64
 tasks = {
-    "parity": Parity(**drawn),
-    "even_pairs": EvenPairs(**drawn),
-    "circle": CycleNavigation(**drawn),
-    "arithmetic": ModularArithmetic(**drawn),
+    "parity": Parity,
+    "even_pairs": EvenPairs,
+    "circle": CycleNavigation,
+    "arithmetic": ModularArithmetic,
 }
-transformer = Experiment(
-    task=tasks["parity"],
-    model=Labeler(
-        width=64,
-        num_layers=5,
-        layer=EncoderLayer(self_attention=MultiHead(heads=8), feed_forward=FeedForward(width=256)),
-        position=NoPosition(),
-        residual=PostNorm(),
-        dropout=0.1,
-        input_scale="sqrt_width",
-        initializer=None,
-    ),
-    objective=LabelEntropy(),
-    optimizer=Adam(schedule=Constant(value=5e-4), clip=1.0),
-    training=Training(
-        steps=STEPS,
-        # a source has the empty symbol, too
-        batching=Batching(max_tokens=STRINGS * (LONGEST + 1), batch_size=STRINGS, shapes=1),
-    ),
-    measures=(LabelAccuracy(longest=LONGEST + 1),),
-)
-lstm = replace(
-    transformer,
-    model=Labeler(
-        width=64,
-        num_layers=1,
-        layer=DecoderLayer(
-            self_attention=CausalRecurrence(),
-            cross_attention=None,
-            feed_forward=FeedForward(width=128),
+
+
+def experiment(task: Any, longest: int, model: Labeler, steps: int, rate: float) -> Experiment:
+    """Return the training of a model on strings of 1 to so many symbols."""
+    read = longest + 1  # the empty symbol, too
+    return Experiment(
+        task=task(
+            train=steps * STRINGS,
+            test=2_000,
+            longest=longest,
+            test_longest=6 * longest,
+            test_every=longest // 3,
         ),
-        position=NoPosition(),
-        initializer=None,
+        model=model,
+        objective=LabelEntropy(),
+        optimizer=Adam(schedule=Constant(value=rate), clip=1.0),
+        training=Training(
+            steps=steps,
+            batching=Batching(max_tokens=STRINGS * read, batch_size=STRINGS, shapes=1),
+        ),
+        measures=(LabelAccuracy(longest=read),),
+    )
+
+
+lstm = Labeler(
+    width=64,
+    num_layers=1,
+    layer=DecoderLayer(
+        self_attention=CausalRecurrence(), cross_attention=None, feed_forward=FeedForward(width=128)
     ),
-    optimizer=Adam(schedule=Constant(value=3e-3), clip=1.0),
+    position=NoPosition(),
+    initializer=None,
 )
-positions = {
+encoder = Labeler(
+    width=64,
+    num_layers=5,
+    layer=EncoderLayer(self_attention=MultiHead(heads=8), feed_forward=FeedForward(width=256)),
+    position=NoPosition(),
+    residual=PostNorm(),
+    dropout=0.1,
+    input_scale="sqrt_width",
+    initializer=None,
+)
+positions: dict[str, dict[str, Any]] = {
     "none": {},
     "sinusoidal": {"model.position": Sinusoidal()},
     "relative": {"model.**.head.score": Relative(score=ScaledDot())},
     "alibi": {"model.**.head.score": Alibi(score=ScaledDot())},
     "rotary": {"model.**.head.score": Rotary(score=ScaledDot())},
 }
-
-
-def transformers(task: str, *names: str) -> dict[str, Experiment]:
-    """Return the encoders with these positions on a task."""
-    base = vary(transformer, {"task": tasks[task]})
-    return {f"{task}_{name}": vary(base, positions[name]) for name in names}
-
-
-on_parity, on_pairs = transformers("parity", *positions), transformers("even_pairs", *positions)
+lstms = {
+    f"{name}_lstm": experiment(task, 40, lstm, steps=10_000, rate=3e-3)
+    for name, task in tasks.items()
+}
+transformers = {
+    f"{name}_{position}": vary(experiment(tasks[name], 12, encoder, steps=4_000, rate=5e-4), change)
+    for name in ("parity", "even_pairs")
+    for position, change in positions.items()
+}
+on_parity, on_pairs = (
+    tuple(f"{task}_{position}" for position in positions) for task in ("parity", "even_pairs")
+)
 seen, beyond = "label_accuracy", "label_accuracy_beyond"
-behind = partial(Difference, beyond)
-
-
-def learnt(task: str):
-    """Return the condition that the updates were enough for the LSTM."""
-    return Value(seen, f"{task}_lstm") >= 0.99
-
 
 ablation = Ablation(
-    base=transformer,
-    variants={
-        **{f"{task}_lstm": vary(lstm, {"task": tasks[task]}) for task in tasks},
-        **on_parity,
-        **on_pairs,
-        **transformers("circle", "relative"),
-        **transformers("arithmetic", "relative"),
-    },
+    base=transformers["parity_none"],
+    variants=lstms | transformers,
     seeds=3,
     first_seed=31,
     claims=(
         *(
             Claim(
-                text=f"an LSTM solves {task.replace('_', ' ')} at six times the trained length",
+                text=f"{task}: an LSTM solves it up to six times the trained length",
                 estimand=Value(beyond, f"{task}_lstm"),
                 low=0.9,
-                given=learnt(task),
+                given=Value(seen, f"{task}_lstm") >= 0.99,
                 source="Table 2; 0.9 is set by us",
             )
             for task in tasks
         ),
         Claim(
             text="parity: the best of five positions is near chance beyond the trained length",
-            estimand=BestOf(beyond, among=tuple(on_parity)),
+            estimand=BestOf(beyond, among=on_parity),
             high=0.6,
-            given=BestOf(seen, among=tuple(on_parity)) >= 0.95,
+            given=BestOf(seen, among=on_parity) >= 0.95,
             source="Table 2: 52.0 %; 0.6 is set by us",
         ),
         Claim(
-            text="even pairs: the best of five positions is far above chance there",
-            estimand=BestOf(beyond, among=tuple(on_pairs)),
+            text="even_pairs: the best of five positions is far above chance there",
+            estimand=BestOf(beyond, among=on_pairs),
             low=0.75,
-            source="Table 2: its best task of the four; 0.75 is set by us",
-        ),
-        Claim(
-            text="circle: after equal updates a Transformer is at least 20 points behind the LSTM",
-            estimand=behind(better="circle_lstm", worse="circle_relative"),
-            low=0.2,
-            given=learnt("circle"),
-            source="Table 2: 61.9 % at best; 20 points are set by us",
-        ),
-        Claim(
-            text="arithmetic: there it is at least 50 points behind",
-            estimand=behind(better="arithmetic_lstm", worse="arithmetic_relative"),
-            low=0.5,
-            given=learnt("arithmetic"),
-            source="Table 2: 24.2 % at best, the LSTM 100 %; 50 points are set by us",
+            source="Table 2; 0.75 is set by us",
         ),
     ),
-    published=(
-        *figures(
-            "Deletang et al. 2023",
-            "Table 2, lengths 41 to 500",
-            beyond,
-            {"parity_lstm": 1.0, "arithmetic_lstm": 1.0},
-            why_not="of longer strings, and after 250 times the updates",
-        ),
-        *figures(
-            "Deletang et al. 2023",
-            "Table 2, lengths 41 to 500",
-            beyond,
-            {"parity_relative": 0.52, "circle_relative": 0.619, "arithmetic_relative": 0.242},
-            why_not="the best of five positions, three rates and ten seeds, of longer strings",
-        ),
+    published=figures(
+        "Deletang et al. 2023",
+        "Table 2, lengths 41 to 500",
+        beyond,
+        {"parity_lstm": 1.0, "arithmetic_lstm": 1.0, "parity_relative": 0.52},
+        why_not="the best of 30 LSTMs, and of 150 Transformers with any position; longer strings",
     ),
 )

@@ -18,6 +18,7 @@ Katharopoulos et al.'s, with its normalizer.
 
 softmax has learnt if it is below 2.1 nats: without positions the recipe ends at 2.02 nats, as five
 runs of `haviv2022` with other seeds did before this was set; with learned ones at 1.88.
+Looked at, with the regions set: 200 updates with seed 930, in nats 2.48, 2.48, 2.41 and 2.31.
 
     attnjax run schlag2021    # ATTNJAX_DATA names what tinyshakespeare is in; 2 to 4 minutes a run
 """

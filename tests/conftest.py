@@ -28,14 +28,12 @@ from collections.abc import Iterator
 import hypothesis
 import jax
 import pytest
-from jaxtyping import install_import_hook
 
-import tests.shape_check  # noqa: F401, named below
 from tests.programs import pytest_addoption, pytest_configure  # noqa: F401, hooks of pytest
+from tests.shape_check import check_shapes
 
 # Arguments and results have the shapes that their annotations say: checked in tests only.
-ROOMS = ("attnjax.attention", "attnjax.nn", "attnjax.models", "attnjax.decoding")
-install_import_hook(ROOMS, "tests.shape_check.shapes_only")
+check_shapes(["attnjax.attention", "attnjax.nn", "attnjax.models", "attnjax.decoding"])
 
 # JAX keeps most of what it has traced: going through all of it took a tenth of the time.
 gc.set_threshold(50_000, 20, 20)

@@ -3,12 +3,12 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jaxtyping import Array, Float, TypeCheckError, jaxtyped
+from jaxtyping import Array, Float, TypeCheckError
 
 from attnjax.attention import Attention, ScaledDot, WeightedSum, softmax
 from attnjax.attention.position import Positions
 from attnjax.nn.norm import LayerNorm
-from tests.shape_check import shapes_only
+from tests.shape_check import checked
 
 
 def test_a_function_refuses_shapes_that_do_not_fit():
@@ -43,7 +43,7 @@ def test_a_part_whose_result_has_another_shape_is_refused_by_the_next():
 
 
 def test_arrays_within_a_tuple_are_checked():
-    @jaxtyped(typechecker=shapes_only)
+    @checked
     def split(x: Float[Array, "T D"]) -> tuple[Float[Array, "T D"], Float[Array, " T"] | None]:
         return (x, x[0]) if len(x) > 2 else (x, None)
 
@@ -51,3 +51,10 @@ def test_arrays_within_a_tuple_are_checked():
     assert split(jnp.ones((4, 4)))[1].shape == (4,)
     with pytest.raises(TypeCheckError, match="return"):
         split(jnp.ones((3, 4)))
+
+
+def test_a_function_without_shapes_is_left_as_it_is():
+    def count(x, y: int = 0) -> int:
+        return len(x) + y
+
+    assert checked(count) is count

@@ -98,7 +98,7 @@ from attnjax.attention.mask import (
 from attnjax.attention.multihead import MultiHead as MultiHead
 from attnjax.attention.open_align import (
     OffByOne as OffByOne,
-    Rectified as Rectified,
+    ReLU as ReLU,
     Sigmoid as Sigmoid,
     Sink as Sink,
     Softpick as Softpick,
@@ -154,6 +154,7 @@ from attnjax.attention.score import (
     Location as Location,
     ScaledDot as ScaledDot,
     Score as Score,
+    WidthScaledDot as WidthScaledDot,
     additive as additive,
     dot as dot,
     general as general,

@@ -24,7 +24,7 @@ class FastWeights(RecurrentAttention):
     holds at its key towards its own. Features of a query and of a key sum to 1, without which, the
     authors write, their models diverged; contexts are divided by nothing.
 
-    Source: Schlag et al. 2021, section 4.2, eq. 19 to 24 (the rule) and 25 (the sum).
+    Source: Schlag et al. 2021, section 4.2: eq. 24 is the rule; the sum, too.
     """
 
     delta_rule = True

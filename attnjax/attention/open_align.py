@@ -162,7 +162,7 @@ class Sigmoid(OpenAlign):
         return sigmoid(logits, mask, self.bias)
 
 
-class Rectified(OpenAlign):
+class ReLU(OpenAlign):
     """`rectified` as a part; rows sum to any number that is not negative."""
 
     def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:

@@ -195,6 +195,27 @@ class ScaledDot(Score, fusible=True, same_in_every_head=True):
         return DotProduct(query, key, query.shape[-1] ** -0.5)
 
 
+class WidthScaledDot(Score, fusible=True, same_in_every_head=True):
+    """logits[t, s] = query[t] . key[s] sqrt(K_0) / K, with K_0 = `base_key_width`; no parameters.
+
+    In training queries and keys grow alike, and their product then grows with K, not with its
+    root. At K = K_0 it is `scaled_dot`. See `attnjax.nn.width_transfer`.
+
+    Source: Yang et al. 2022, Definition 4.1.
+    """
+
+    base_key_width: PositiveInt = 16
+
+    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
+        return dot(query, key) * self._scale(query)
+
+    def as_dot_product(self, query: Queries, key: Keys, positions: Positions) -> DotProduct:
+        return DotProduct(query, key, self._scale(query))
+
+    def _scale(self, query: Queries) -> float:
+        return self.base_key_width**0.5 / query.shape[-1]
+
+
 class General(Score):
     """`general` as a part; its matrix W is [Q, K], so query and key may differ in width."""
 

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
+import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 from jaxtyping import Array, Float, Int
@@ -236,6 +237,16 @@ class MaskedWordModel(Model):
         self, source: Text, positions: WordPositions, *, deterministic: bool
     ) -> Predictions:
         """Predict the words at some positions of a source, and the label of the source."""
+
+
+def at_base_width(hidden: Float[Array, "*B D"], base_width: int | None) -> Float[Array, "*B D"]:
+    """Return hidden D_0 / D, whose logits grow with no width D; None: the vectors as they are.
+
+    Source: Yang et al. 2022, Table 8: the multiplier of the output.
+    """
+    if base_width is None:
+        return hidden
+    return hidden * jnp.asarray(base_width / hidden.shape[-1], hidden.dtype)
 
 
 def logits(

@@ -17,7 +17,7 @@ from attnjax.data.batch_plan import Packing
 from attnjax.data.examples import Examples
 from attnjax.data.special_tokens import END, PAD
 from attnjax.errors import UserError
-from attnjax.models.base import PackingModel, logits
+from attnjax.models.base import PackingModel, at_base_width, logits
 from attnjax.models.beam_cache import BeamState, gather, grow_cache
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.packed_rows import row_masks, sentence_starts, words_before
@@ -68,8 +68,11 @@ class LanguageModel(SequenceModel, PackingModel):
         interleaved: another kind of layer between those that are `layer`; None: there is none.
         input_scale: what embeddings are multiplied by in the input: 1 as in GPT, or sqrt(D) as in
             Vaswani et al. 2017, section 3.4.
+        base_width: D_0, the width at which learning rates were tuned: logits are multiplied by
+            D_0 / D, and sqrt(D) is sqrt(D_0) instead, see `attnjax.nn.width_transfer`. None: D.
 
-    Source: Radford et al. 2018, section 3.1 (GPT); Radford et al. 2019, section 2.3 (pre-norm).
+    Source: Radford et al. 2018, section 3.1 (GPT); Radford et al. 2019, section 2.3 (pre-norm);
+    `base_width`: Yang et al. 2022, Table 8.
     """
 
     width: PositiveInt = 512
@@ -81,8 +84,9 @@ class LanguageModel(SequenceModel, PackingModel):
     input_scale: Literal["one", "sqrt_width"] = "one"
     initializer: Initializer | None = field(default_factory=GPTInit)
     interleaved: Interleaved | None = None
+    base_width: PositiveInt | None = None
 
-    younger_fields = ("interleaved",)
+    younger_fields = ("interleaved", "base_width")
 
     one_vocabulary = True
 
@@ -142,7 +146,8 @@ class LanguageModel(SequenceModel, PackingModel):
         """Embed words [..., T] at positions that broadcast to them."""
         embedded = lookup(self.embedding, words)
         if self.input_scale == "sqrt_width":
-            embedded = embedded * jnp.asarray(self.width**0.5, embedded.dtype)
+            width = self.base_width or self.width
+            embedded = embedded * jnp.asarray(width**0.5, embedded.dtype)
         return self.drop(self.position_encoding(embedded, position), deterministic=deterministic)
 
     def features(
@@ -173,7 +178,7 @@ class LanguageModel(SequenceModel, PackingModel):
         for layer in self.layers:
             carry = layer.carried(x, carry, counted)
             x = layer(x, x, masks.across, **options, carry=carry, deterministic=deterministic)
-        return self.last_residual.final(x, counted)
+        return at_base_width(self.last_residual.final(x, counted), self.base_width)
 
     def encode(self, source: Text, *, deterministic: bool) -> tuple[Text, Padding]:
         """Return the source itself, and the mask of its words: `start` reads it."""
@@ -205,7 +210,8 @@ class LanguageModel(SequenceModel, PackingModel):
         x, cache, state = step_layers(
             self.layers, sources, Padding(read), cache, state, x, step, prompt=read
         )
-        return logits(self.last_residual.final(x), self.embedding), cache, state
+        hidden = at_base_width(self.last_residual.final(x), self.base_width)
+        return logits(hidden, self.embedding), cache, state
 
 
 def _text(source: Text, decoder_input: Words, limit: MaxLength | None) -> Int[Array, "B J"]:

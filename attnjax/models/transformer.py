@@ -14,7 +14,7 @@ from attnjax.data.batch_plan import Packing
 from attnjax.data.special_tokens import PAD
 from attnjax.data.vocabularies import Side
 from attnjax.errors import UserError
-from attnjax.models.base import PackingModel, logits
+from attnjax.models.base import PackingModel, at_base_width, logits
 from attnjax.models.beam_cache import BeamState, empty_memory, gather, grow_cache
 from attnjax.models.packed_rows import row_masks
 from attnjax.models.sequence_model import SequenceModel
@@ -50,8 +50,10 @@ class Transformer(SequenceModel, PackingModel):
             there is none.
         decoder_interleaved: likewise, between those that are `decoder_layer`.
         num_encoder_layers: 0: the decoder attends to embeddings.
+        base_width: D_0, the width at which learning rates were tuned: logits are multiplied by
+            D_0 / D, and sqrt(D) is sqrt(D_0) instead, see `attnjax.nn.width_transfer`. None: D.
 
-    Source: Vaswani et al. 2017, Figure 1.
+    Source: Vaswani et al. 2017, Figure 1; `base_width`: Yang et al. 2022, Table 8.
     """
 
     source_vocabulary: PositiveInt | None = None
@@ -66,8 +68,9 @@ class Transformer(SequenceModel, PackingModel):
     dropout: DropoutRate = 0.1
     encoder_interleaved: Interleaved | None = None
     decoder_interleaved: Interleaved | None = None
+    base_width: PositiveInt | None = None
 
-    younger_fields = ("encoder_interleaved", "decoder_interleaved")
+    younger_fields = ("encoder_interleaved", "decoder_interleaved", "base_width")
 
     @property
     def one_vocabulary(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -132,7 +135,8 @@ class Transformer(SequenceModel, PackingModel):
 
     def _embed(self, table: Array, words: Array, position: Array, *, deterministic: bool) -> Array:
         """Embed words [..., T] at positions that broadcast to them."""
-        embedded = lookup(table, words) * jnp.asarray(self.width**0.5, table.dtype)
+        width = self.base_width or self.width
+        embedded = lookup(table, words) * jnp.asarray(width**0.5, table.dtype)
         return self.drop(self.position_encoding(embedded, position), deterministic=deterministic)
 
     def encode(
@@ -165,7 +169,8 @@ class Transformer(SequenceModel, PackingModel):
         for layer in self.decoder_layers:
             carry = layer.carried(x, carry, counted)
             x = layer(x, memory, masks.across, **options, carry=carry, deterministic=deterministic)
-        return self.decoder_residual.final(x, counted), self.output_embedding
+        hidden = at_base_width(self.decoder_residual.final(x, counted), self.base_width)
+        return hidden, self.output_embedding
 
     def start(self, memory: Embedded, mask: Padding, *, length: int, beams: int) -> Any:
         """Return the source's keys and values, and what the decoder keeps before the first word."""
@@ -187,7 +192,8 @@ class Transformer(SequenceModel, PackingModel):
         words, position = word[..., None], jnp.broadcast_to(step, (1, 1, 1))
         x = self._embed(self.target_embedding, words, position, deterministic=True)[..., 0, :]
         x, cache, state = step_layers(self.decoder_layers, sources, mask, cache, state, x, step)
-        return logits(self.decoder_residual.final(x), self.output_embedding), cache, state
+        hidden = at_base_width(self.decoder_residual.final(x), self.base_width)
+        return logits(hidden, self.output_embedding), cache, state
 
 
 def _check_room(length: int, limit: MaxLength | None) -> None:

@@ -7,6 +7,7 @@ from attnjax.nn.initializers import (
     InitByName as InitByName,
     Initializer as Initializer,
     InitRule as InitRule,
+    MuPInit as MuPInit,
     NormalInit as NormalInit,
     OrthogonalInit as OrthogonalInit,
     UniformInit as UniformInit,

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,7 @@ from attnjax.config.constraints import PositiveFloat, PositiveInt, SetByOwner
 from attnjax.errors import UserError
 from attnjax.nn.parameter_kinds import kind_of
 from attnjax.nn.paths import flat, unflat
+from attnjax.nn.width_transfer import ParameterShapes, is_linear_map, widening
 
 ADDED = ".out.kernel"
 """The end of the name of a linear map whose result a sub-layer adds to its input."""
@@ -34,8 +35,8 @@ class Initializer(ABC):
         has drawn, with the wanted shape and dtype.
         """
 
-    def fit(self, names: list[str]) -> "Initializer":
-        """Return the initializer for a model with parameters of these names; by default itself."""
+    def fit(self, shapes: ParameterShapes) -> "Initializer":
+        """Return the initializer for a model with parameters of these shapes; by default itself."""
         return self
 
 
@@ -98,14 +99,42 @@ class GPTInit(Initializer):
     std: PositiveFloat = 0.02
     sublayers: Annotated[PositiveInt | None, SetByOwner()] = None
 
-    def fit(self, names: list[str]) -> Initializer:
-        return replace(self, sublayers=sum(name.endswith(ADDED) for name in names) or None)
+    def fit(self, shapes: ParameterShapes) -> Initializer:
+        return self._counted(shapes)
+
+    def _counted(self, shapes: ParameterShapes) -> Self:
+        return replace(self, sublayers=sum(name.endswith(ADDED) for name in shapes) or None)
 
     def draw(self, key: jax.Array, name: str, default: jax.Array) -> jax.Array:
         if not name.endswith(("embedding", "kernel")):
             return default
         shrink = (self.sublayers or 1) ** 0.5 if name.endswith(ADDED) else 1
         return NormalInit(std=self.std / shrink).draw(key, name, default)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MuPInit(GPTInit):
+    """`GPTInit` at the width D_0, `base_width`; at D linear maps are sqrt(D_0 / D) times as large.
+
+    One of the parts by which a learning rate suits all widths, see `attnjax.nn.width_transfer`;
+    `base_width` of the model and of `Adam` belong to it, and `WidthScaledDot`.
+
+    Raises:
+        UserError: the model has a parameter of which it is not known how it goes with the width.
+
+    Source: Yang et al. 2022, Table 8.
+    """
+
+    base_width: PositiveInt = 64
+    widening: Annotated[PositiveFloat | None, SetByOwner()] = None
+
+    def fit(self, shapes: ParameterShapes) -> Initializer:
+        ratio = widening(shapes, self.base_width)
+        return replace(self._counted(shapes), widening=ratio)
+
+    def draw(self, key: jax.Array, name: str, default: jax.Array) -> jax.Array:
+        drawn = super().draw(key, name, default)
+        return drawn / (self.widening or 1) ** 0.5 if is_linear_map(name) else drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,13 +155,13 @@ class InitByName(Initializer):
 
     rules: tuple[InitRule, ...]
 
-    def fit(self, names: list[str]) -> Initializer:
+    def fit(self, shapes: ParameterShapes) -> Initializer:
         for rule in self.rules:
-            if not any(fnmatchcase(name, rule.parameters) for name in names):
+            if not any(fnmatchcase(name, rule.parameters) for name in shapes):
                 raise UserError(
-                    f"no parameter matches {rule.parameters!r}; the model has {', '.join(names)}"
+                    f"no parameter matches {rule.parameters!r}; the model has {', '.join(shapes)}"
                 )
-        fitted = (replace(rule, initializer=rule.initializer.fit(names)) for rule in self.rules)
+        fitted = (replace(rule, initializer=rule.initializer.fit(shapes)) for rule in self.rules)
         return InitByName(rules=tuple(fitted))
 
     def draw(self, key: jax.Array, name: str, default: jax.Array) -> jax.Array:
@@ -159,7 +188,7 @@ def draw_parameters(initializer: Initializer, key: jax.Array, params: Any) -> An
     Constants and running statistics keep the values that their parts have drawn.
     """
     defaults = flat(params)
-    initializer = initializer.fit([*defaults])
+    initializer = initializer.fit({name: default.shape for name, default in defaults.items()})
     keys = jax.random.split(key, len(defaults))
     drawn = {
         name: initializer.draw(key, name, default) if kind_of(name).trained else default

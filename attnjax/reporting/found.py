@@ -94,7 +94,7 @@ def _finding(
         place=place,
         text=judged.text,
         printed=printed,
-        ours=f"{say.quantity(row)} {say.effect(row)} ({say.ends(row)}), {len(row.seeds)} seeds",
+        ours=f"{say.quantity(row)}: {say.effect(row)} ({say.ends(row)}), {len(row.seeds)} seeds",
         verdict=say.verdict(row) if judged.agreed else "; ".join(each.values()),
         minutes=minutes_of(experiment, variants),
         command=_command(experiment, variants),

@@ -19,6 +19,9 @@ from attnjax.reporting.recorded import Recorded
 from attnjax.reporting.series import Panel, by_length, finite, mechanism
 from attnjax.results.summary import Summary
 
+MARK = "<!-- drawn from the numbers {} -->\n"
+"""The first line of a picture, with a digest of what it shows."""
+
 LINES = 6
 """More lines by length than these cannot be told apart."""
 
@@ -48,17 +51,20 @@ def shown(experiment: Recorded) -> Panel | SeedDots | None:
     summary = experiment.summary
     rows = summary.claims
     if any(row.slope is not None for row in rows[:1]):
-        return mechanism(summary)[0]
+        return next(filter(_has_values, mechanism(summary)), None)
     estimands = [claim.estimand for claim in experiment.loaded.ablation.claims]
     parts = [part for part in estimands if isinstance(part, LengthGain) or part.key.part]
     if parts:
         names = {part.key.name.replace("_", " ") for part in parts}
-        panels = [
-            panel for panel in by_length(summary) if panel.title.partition(" in ")[0] in names
-        ]
-        if panels and len(panels[0].series) <= LINES:
-            return panels[0]
+        for panel in filter(_has_values, by_length(summary)):
+            if panel.title.partition(" in ")[0] in names and len(panel.series) <= LINES:
+                return panel
     return _dots(summary)
+
+
+def _has_values(panel: Panel) -> bool:
+    """Return whether each line of a panel has a number."""
+    return all(line.means for line in panel.series)
 
 
 def _dots(summary: Summary) -> SeedDots | None:
@@ -66,14 +72,14 @@ def _dots(summary: Summary) -> SeedDots | None:
     keys = [row.metric for row in summary.claims] + summary.keys(judged=True)
     for key in keys[:1]:
         columns = {row.variant: column for row in summary.rows if (column := row.column(key))}
-        values = {name: finite(column.values) for name, column in columns.items()}
-        return SeedDots(metric=str(key), values={name: own for name, own in values.items() if own})
+        values = {name: own for name, of in columns.items() if (own := finite(of.values))}
+        return SeedDots(metric=str(key), values=values) if values else None
     return None
 
 
 def draw(content: Panel | SeedDots, path: Path) -> bool:
     """Draw what is shown as a file, unless the file has it; return whether the file is there."""
-    mark = f"<!-- drawn from the numbers {_digest(content)} -->\n"
+    mark = MARK.format(_digest(content))
     if path.is_file() and path.read_text(encoding="utf-8").startswith(mark):
         return True
     try:
@@ -85,6 +91,12 @@ def draw(content: Panel | SeedDots, path: Path) -> bool:
         return False
     write_atomically(path, mark + _alone(drawn))
     return True
+
+
+def drawn_here(path: Path) -> bool:
+    """Return whether a file is a picture of ours."""
+    begin, _, _ = MARK.partition("{}")
+    return path.read_text(encoding="utf-8", errors="replace").startswith(begin)
 
 
 def _digest(content: Panel | SeedDots) -> str:

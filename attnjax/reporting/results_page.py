@@ -59,7 +59,15 @@ def page(
 
 @drawing.in_one_process()
 def draw(experiments: Sequence[Recorded], folder: Path) -> dict[str, str]:
-    """Draw a picture of each experiment in a folder; return their files by experiment."""
+    """Draw a picture of each experiment in a folder; return their files by experiment.
+
+    Pictures of ours that are no longer shown are removed.
+
+    Raises:
+        UserError: the folder is a file.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file; wanted a folder for the pictures of the page")
     folder.mkdir(exist_ok=True)
     drawn = {}
     for experiment in experiments:
@@ -68,7 +76,7 @@ def draw(experiments: Sequence[Recorded], folder: Path) -> dict[str, str]:
         if content is not None and picture.draw(content, path):
             drawn[with_setting(experiment.loaded)] = f"{folder.name}/{path.name}"
     for path in folder.glob("*.svg"):
-        if f"{folder.name}/{path.name}" not in drawn.values():
+        if f"{folder.name}/{path.name}" not in drawn.values() and picture.drawn_here(path):
             path.unlink()
     return drawn
 

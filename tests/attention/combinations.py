@@ -249,8 +249,10 @@ TABLES = {
     "fused": Table(
         "Parts and fused kernels",
         "Each part beside the default ones. Under implementation `auto` what a kernel cannot "
-        "compute is dense. Dropout of weights needs the weights too, while training. cudnn and "
-        "splash compute what blockwise does, but no bias, cap or sink, on their platforms. After "
+        "compute is dense. Dropout of weights needs the weights too, while training. On their "
+        "platforms splash computes what blockwise does, but no bias, and cudnn no cap and no sink "
+        "either. `Forgetting` is computed under the masks `Padding`, or `Causal` with `Padding`, "
+        "`Window` and `Segments`; under others it needs the weights, as after a cap. After "
         "the cap of `SoftCap` no kernel computes a `LearnedScale`, or an `Alibi` or `Bucketed` "
         "around it.",
         FUSED,

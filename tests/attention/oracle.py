@@ -40,6 +40,8 @@ def score(name: str, parameters: dict, query, key):
         return additive(query, key, *kernels, parameters["v"])
     if name == "General":
         return general(query, key, parameters["weight"])
+    if name == "WidthScaledDot":  # at a base key width of 2
+        return dot(query, key) * 2**0.5 / query.shape[-1]
     return {"Dot": dot, "ScaledDot": scaled_dot}[name](query, key)
 
 

@@ -25,7 +25,7 @@ from attnjax.attention.kernel_score import SquaredExponential
 from attnjax.attention.local_align import LocalMonotonic, LocalPredictive
 from attnjax.attention.mask import Causal, Padding
 from attnjax.attention.multihead import MultiHead
-from attnjax.attention.open_align import OffByOne, Rectified, Sigmoid, Sink, Softpick, StickBreaking
+from attnjax.attention.open_align import OffByOne, ReLU, Sigmoid, Sink, Softpick, StickBreaking
 from attnjax.attention.position import Positions, distance
 from attnjax.attention.score import General, ScaledDot, scaled_dot
 from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK, entmax15, sparsemax, top_k
@@ -48,7 +48,7 @@ ALIGNS = (
     OffByOne(),
     Sink(),
     Sigmoid(),
-    Rectified(),
+    ReLU(),
     Softpick(),
     StickBreaking(),
 )

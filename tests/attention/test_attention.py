@@ -23,6 +23,7 @@ from attnjax.attention.score import (
     General,
     ScaledDot,
     Score,
+    WidthScaledDot,
     additive,
     dot,
     scaled_dot,
@@ -31,7 +32,7 @@ from attnjax.errors import UserError
 from tests import jitted
 from tests.attention import oracle
 
-SCORES = (Dot(), ScaledDot(), General(), Additive(width=5))
+SCORES = (Dot(), ScaledDot(), WidthScaledDot(base_key_width=2), General(), Additive(width=5))
 B, T, S, K, V = 2, 3, 4, 3, 2
 
 

@@ -114,7 +114,7 @@ ORACLES: dict[str, Any] = {
     "OffByOne": lambda part, z, m, own, q: oracle.softmax_with_sink(z, m, 0),
     "Sink": lambda part, z, m, own, q: oracle.softmax_with_sink(z, m, own["sink"]),
     "Sigmoid": lambda part, z, m, own, q: oracle.sigmoid(z, m),
-    "Rectified": lambda part, z, m, own, q: oracle.rectified(z, m),
+    "ReLU": lambda part, z, m, own, q: oracle.rectified(z, m),
     "Softpick": lambda part, z, m, own, q: oracle.softpick(z, m),
     "StickBreaking": lambda part, z, m, own, q: oracle.stick_breaking(z, m, AT),
     "AdaptiveTemperature": lambda part, z, m, own, q: adaptive_softmax(z, m),

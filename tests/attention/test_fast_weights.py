@@ -22,7 +22,7 @@ def shares(x: np.ndarray) -> np.ndarray:
 
 
 def by_loop(query, key, value, weight) -> np.ndarray:
-    """Contexts of one sentence, word by word, eq. 19 to 24."""
+    """Contexts of one sentence, word by word, section 4.2."""
     memory, contexts = np.zeros((WIDTH, WIDTH)), []
     for q, k, v, raw in zip(shares(query), shares(key), value, key, strict=True):
         beta = 1 / (1 + np.exp(-raw @ weight))

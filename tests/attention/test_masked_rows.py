@@ -25,7 +25,7 @@ from attnjax.attention.linear import LinearAttention
 from attnjax.attention.local_align import LocalMonotonic, LocalPredictive
 from attnjax.attention.mask import Causal, DenseMask, Padding, zero_hidden
 from attnjax.attention.multihead import MultiHead
-from attnjax.attention.open_align import Rectified, Sigmoid, Sink, Softpick, StickBreaking
+from attnjax.attention.open_align import ReLU, Sigmoid, Sink, Softpick, StickBreaking
 from attnjax.attention.pool import RelativeSum
 from attnjax.attention.position_score import Alibi, Relative, Rotary
 from attnjax.attention.score import Additive, Dot, General, Location, ScaledDot
@@ -44,7 +44,7 @@ ALIGNED = (
     *(Attention(align=align) for align in (Uniform(), LearnedScale(), HardMax())),
     *(Attention(align=align) for align in (Sparsemax(), Entmax15(), TopK(k=2))),
     *(Attention(align=align) for align in (Sink(), Sigmoid(), StickBreaking())),
-    *(Attention(align=align) for align in (Softpick(), Rectified())),
+    *(Attention(align=align) for align in (Softpick(), ReLU())),
     *(Attention(score=score) for score in (Rotary(), Alibi(), Relative(max_distance=2))),
     Attention(score=Relative(max_distance=2), pool=RelativeSum(max_distance=2)),
     *(Attention(align=align) for align in (Hard(), StraightThrough())),
@@ -57,7 +57,7 @@ MECHANISMS = [
     *ALIGNED,
     *(MultiHead(head=attention, heads=2) for attention in (ALIGNED[0], ALIGNED[-1])),
 ]
-SPARSE = (Sparsemax, Entmax15, TopK, HardMax, Hard, StraightThrough, Softpick, Rectified)
+SPARSE = (Sparsemax, Entmax15, TopK, HardMax, Hard, StraightThrough, Softpick, ReLU)
 QUICK = MECHANISMS[len(SCORES)]
 ALONE = [one.head for one in MECHANISMS if isinstance(one, MultiHead)]
 DTYPES = (jnp.float32, jnp.bfloat16, jnp.float16)

@@ -85,3 +85,20 @@ def test_shared_embeddings_refuse_two_vocabularies_and_models_of_text_refuse_non
     for embeddings in TABLES:
         with pytest.raises(UserError, match="source and target; got None source and 12"):
             vary(small(), {"embeddings": embeddings}).with_vocabularies(None, 12)
+
+
+def test_a_base_width_is_a_factor_of_each_table(float64):
+    base_width = WIDTH // 2
+    model = SHARED.clone(base_width=base_width)
+    parameters, table = initial(model), initial(model)["embedding"]
+    scaled = {
+        "embedding": table * (base_width / WIDTH) ** 0.5,
+        "source_embedding": table * (base_width / WIDTH) ** 0.5,
+        "output_embedding": table * (base_width / WIDTH),
+    }
+    _, wanted = jax.jit(loss, static_argnums=0)(
+        vary(SHARED, {"embeddings": "separate"}), parameters | scaled
+    )
+    stepped, parallel = stepped_and_parallel(model, parameters, SOURCE, GIVEN)
+    np.testing.assert_allclose(parallel[:, 0], wanted, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)

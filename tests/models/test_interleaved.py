@@ -5,58 +5,16 @@ import numpy as np
 import pytest
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.bias import Forgetting
-from attnjax.attention.bucketed_score import Bucketed
-from attnjax.attention.capped_score import SoftCap
-from attnjax.attention.decay import FeatureDecay, HeadDecay, SigmoidDecay, WordDecay
-from attnjax.attention.differential import DifferentialHeads
-from attnjax.attention.feature_map import TaylorFeatures
-from attnjax.attention.gate import OutputGate
-from attnjax.attention.hard_alibi import HardAlibi
-from attnjax.attention.latent import LatentAttention
-from attnjax.attention.linear import LinearAttention
-from attnjax.attention.mask import Window
 from attnjax.attention.multihead import MultiHead
-from attnjax.attention.open_align import StickBreaking
-from attnjax.attention.position import NoPosition
-from attnjax.attention.position_score import Rotary
-from attnjax.attention.recurrent import DecayedState, DeltaRule
-from attnjax.attention.rotary_scaling import Yarn
-from attnjax.attention.selective import SelectiveHeads
-from attnjax.attention.talking_heads import TalkingHeads
+from attnjax.attention.recurrent import DeltaRule
 from attnjax.config.serialize import from_json, to_json
 from attnjax.errors import UserError
 from attnjax.models.feed_forward import FeedForward
-from attnjax.models.language_model import LanguageModel
 from attnjax.models.transformer import Transformer
-from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, Interleaved
-from attnjax.nn.norm import RMSNorm
+from attnjax.models.transformer_layers import EncoderLayer, Interleaved
+from tests.models.mixed import DELTA, PAIRS, SOFTMAX, language_model, layer, mixed
 from tests.models.small import GIVEN, HEADS, SOURCE, initial
 from tests.models.stepwise import stepped_and_parallel
-
-
-def layer(head, cross_attention=None) -> DecoderLayer:
-    return DecoderLayer(
-        self_attention=MultiHead(head=head, heads=HEADS),
-        cross_attention=cross_attention,
-        feed_forward=FeedForward(width=5),
-    )
-
-
-def other_heads(attention) -> DecoderLayer:
-    return DecoderLayer(
-        self_attention=attention, cross_attention=None, feed_forward=FeedForward(width=5)
-    )
-
-
-WINDOW = layer(Attention(score=Rotary(), mask=Window(2, 0)))
-SOFTMAX, DELTA = layer(Attention()), layer(DeltaRule())
-
-
-def language_model(**options) -> LanguageModel:
-    return LanguageModel(
-        vocabulary=12, width=8, num_layers=3, position=NoPosition(), dropout=0.0, **options
-    )
 
 
 def test_every_nth_layer_is_the_other_one():
@@ -78,48 +36,9 @@ def test_two_stacks_whose_layers_are_all_alike_are_one(float64):
     np.testing.assert_array_equal(*outputs)
 
 
-PAIRS = {
-    "delta rule and softmax": (DELTA, SOFTMAX),
-    "windows with rotary, all without": (WINDOW, SOFTMAX),
-    "gated delta rule and forgetting": (
-        layer(DeltaRule(decay=WordDecay(), largest_strength=2.0)),
-        layer(Attention(bias=Forgetting())),
-    ),
-    "retention and latent": (
-        layer(DecayedState(decay=HeadDecay())),
-        other_heads(LatentAttention(heads=HEADS, latent_width=3, rotary_width=2)),
-    ),
-    "gated linear and differential": (
-        layer(DecayedState(decay=SigmoidDecay(rank=2))),
-        other_heads(DifferentialHeads(heads=HEADS)),
-    ),
-    "Mamba-2 and talking heads": (
-        layer(DecayedState(decay=WordDecay(discretized=True))),
-        layer(Attention(align=TalkingHeads())),
-    ),
-    "a decay a feature and a gate": (
-        layer(DeltaRule(decay=FeatureDecay())),
-        other_heads(MultiHead(heads=HEADS, gate=OutputGate(), context_norm=RMSNorm())),
-    ),
-    "buckets and a cap of YaRN": (
-        layer(Attention(score=Bucketed(buckets=8, most=16))),
-        layer(Attention(score=SoftCap(score=Rotary(scaling=Yarn(trained_length=8)), cap=2.0))),
-    ),
-    "selective heads and Taylor features": (
-        other_heads(SelectiveHeads(heads=HEADS)),
-        layer(LinearAttention(feature_map=TaylorFeatures())),
-    ),
-    "stick breaking and near words": (
-        layer(Attention(align=StickBreaking())),
-        layer(Attention(align=HardAlibi(unbounded=1))),
-    ),
-}
-
-
 @pytest.mark.parametrize("name", PAIRS)
 def test_steps_of_a_mixed_stack_equal_all_words_at_once(name, float64):
-    own, other = PAIRS[name]
-    model = language_model(layer=own, interleaved=Interleaved(layer=other, period=2))
+    model = mixed(name)
     stepped, parallel = stepped_and_parallel(model, initial(model), SOURCE, GIVEN)
     np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-9)
 

@@ -127,6 +127,21 @@ def test_one_word_at_a_time_is_all_at_once(self_attention, position, residual, s
     np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
 
 
+def test_a_base_width_scales_the_input_by_its_root_and_divides_the_logits(float64):
+    model = small(position=Sinusoidal(), layers=1)
+    model = model.clone(input_scale="sqrt_width", base_width=WIDTH // 4)
+    parameters = initial(model)
+    tree = jax.tree.map(np.asarray, parameters)
+    scale = (WIDTH // 4) ** 0.5
+    wanted = oracle.language_model(
+        tree, TEXT[0, :-1], score="ScaledDot", pre_norm=True, scale=scale
+    )
+    found = jitted.apply(model, {"params": parameters}, *cut(TEXT, 1), deterministic=True)
+    np.testing.assert_allclose(found[0], wanted / 4, rtol=0, atol=1e-5)
+    stepped, parallel = stepped_and_parallel(model, parameters, SOURCE, GIVEN)
+    np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
+
+
 def test_no_gradient_comes_from_the_future_from_padding_or_from_start():
     # every word stands once, so a row of the embedding's gradient is one place's gradient
     model = small(residual=PostNorm(), layers=1)

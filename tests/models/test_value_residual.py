@@ -116,14 +116,6 @@ def test_a_share_of_nothing_is_a_model_without(float64):
     jax.tree.map(partial(np.testing.assert_allclose, rtol=0, atol=1e-12), found[1], expected[1])
 
 
-def test_steps_of_hypotheses_equal_all_words_at_once(float64):
-    """Through caches and states, of a prompt and of the words after it."""
-    half = {"value_residual": 0.5}
-    model = language_model(layer(**half), layer(DeltaRule(), **half))
-    stepped, parallel = stepped_and_parallel(model, initial(model), SOURCE, GIVEN)
-    np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-9)
-
-
 def test_steps_of_a_decoder_with_a_source_equal_all_words_at_once(float64):
     heads = MultiHead(heads=HEADS)
     model = Transformer(

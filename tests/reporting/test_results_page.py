@@ -1,5 +1,6 @@
 """The page of results is made of records alone, and its first table of papers' claims."""
 
+import math
 import re
 import shutil
 from dataclasses import replace
@@ -8,13 +9,15 @@ from pathlib import Path
 import pytest
 
 from attnjax.cli.commands.results import results
+from attnjax.errors import UserError
 from attnjax.experiment import Claim
 from attnjax.experiment.load import ExperimentFile, load
 from attnjax.reporting.found import MOST, FoundRow, findings, first
-from attnjax.reporting.picture import SeedDots, draw, shown
+from attnjax.reporting.picture import MARK, SeedDots, draw, shown
 from attnjax.reporting.recorded import Recorded, of_shipped
-from attnjax.reporting.results_page import differences, page, why_unrecorded
+from attnjax.reporting.results_page import differences, draw as draw_all, page, why_unrecorded
 from attnjax.results.read import read_records
+from attnjax.results.summary import Row
 from attnjax.runs.catalog import find, names
 
 ROOT = Path(__file__).parents[2]
@@ -162,6 +165,30 @@ def test_a_picture_shows_what_the_claims_are_about(experiments):
     assert isinstance(dots, SeedDots)
     assert dots.metric == "region accuracy"
     assert all(len(values) == 5 for values in dots.values.values())
+
+
+@pytest.mark.parametrize("name", ["normalization", "bahdanau2015", "xu2015"])
+def test_numbers_that_are_not_finite_are_not_drawn(experiments, name):
+    one = next(each for each in experiments if each.loaded.name == name)
+
+    def unknown(row: Row) -> Row:
+        columns = (replace(of, values=(math.nan,) * len(of.values)) for of in row.columns)
+        return replace(row, columns=tuple(columns), by_length=())
+
+    rows = tuple(map(unknown, one.summary.rows))
+    assert shown(replace(one, summary=replace(one.summary, rows=rows))) is None
+
+
+def test_only_pictures_of_ours_are_removed(tmp_path, monkeypatch, experiments):
+    monkeypatch.setattr("attnjax.reporting.picture.draw", lambda content, path: False)
+    theirs, ours = tmp_path / "results" / "logo.svg", tmp_path / "results" / "gone.svg"
+    theirs.parent.mkdir()
+    theirs.write_text("<svg/>")
+    ours.write_text(MARK.format("0" * 8) + "<svg/>")
+    assert draw_all(experiments[:1], tmp_path / "results") == {}
+    assert [*theirs.parent.iterdir()] == [theirs]
+    with pytest.raises(UserError, match=r"logo\.svg is a file; wanted a folder"):
+        draw_all(experiments[:1], theirs)
 
 
 def test_a_picture_that_cannot_be_drawn_is_left_out(tmp_path, monkeypatch):

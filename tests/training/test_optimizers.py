@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -45,6 +46,30 @@ def test_adam_takes_the_decay_from_weights_and_not_from_biases_and_scales():
     )
     np.testing.assert_array_equal(weights["out"]["bias"], plain["out"]["bias"])
     np.testing.assert_array_equal(weights["scale"], plain["scale"])
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("width", [8, 32])
+def test_linear_maps_of_a_wider_model_learn_at_a_smaller_rate_and_decay_as_before(width):
+    params = {
+        "embedding": jnp.ones((3, width)),
+        "out": {"kernel": jnp.ones((2, width)), "bias": jnp.ones(width)},
+    }
+    gradients = jax.tree.map(
+        lambda leaf: 3 * jnp.cos(jnp.arange(leaf.size)).reshape(leaf.shape), params
+    )
+    usual = Adam(schedule=Constant(value=0.5), weight_decay=0.1, epsilon=1e-8)
+    updates = []
+    for optimizer in (usual, replace(usual, base_width=8)):
+        transform = optimizer.make()
+        _, state = transform.update(gradients, transform.init(params), params)
+        updates.append(transform.update(gradients, state, params)[0])
+    one, ours = updates
+    np.testing.assert_array_equal(ours["embedding"], one["embedding"])
+    np.testing.assert_array_equal(ours["out"]["bias"], one["out"]["bias"])
+    decay = -0.5 * 0.1
+    slowed = (one["out"]["kernel"] - decay) * 8 / width + decay
+    np.testing.assert_allclose(ours["out"]["kernel"], slowed, rtol=1e-12)
 
 
 @pytest.mark.usefixtures("float64")

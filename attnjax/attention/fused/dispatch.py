@@ -3,7 +3,8 @@
     dense       anywhere; computes the [T, S] weights            `attnjax.attention.attention`
     blockwise   anywhere, every mask, bias, cap and sink         `attnjax.attention.fused.blockwise`
     cudnn       NVIDIA GPUs, half precision, padding or causal   `attnjax.attention.fused.cudnn`
-    splash      TPUs, causal, windows, segments and padding      `attnjax.attention.fused.splash`
+    splash      TPUs, causal, windows, segments and padding,     `attnjax.attention.fused.splash`
+                caps and sinks
 
 All but dense are fused: they never hold the weights. All give the same results. A kernel that
 cannot compute a mask raises and names it. Blockwise has derivatives of every kind and order; cudnn

@@ -96,15 +96,16 @@ class Inputs:
         """Return whether a rule of the mask is `Causal`."""
         return any(isinstance(rule, Causal) for rule in self.rules())
 
-    def refused_extra(self) -> str | None:
-        """Return which of biases, cap and sink there is, in words, or None."""
+    def refused_extra(self, *takes: str) -> str | None:
+        """Return which field of biases, cap and sink is given and not taken, in words, or None."""
         extras = {
-            "a bias that is a function of positions": self.bias,
-            "a bias of each query and key": self.sides,
-            "a cap of logits": self.cap,
-            "a sink of the softmax": self.sink,
+            "bias": "a bias that is a function of positions",
+            "sides": "a bias of each query and key",
+            "cap": "a cap of logits",
+            "sink": "a sink of the softmax",
         }
-        return next((words for words, extra in extras.items() if extra is not None), None)
+        given = (name for name in extras if name not in takes and getattr(self, name) is not None)
+        return next((extras[name] for name in given), None)
 
     def group(self) -> int:
         """Return R, how many heads share a key: queries [..., R, T, K] and keys [..., 1, S, K]."""

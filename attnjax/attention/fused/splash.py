@@ -31,7 +31,7 @@ def splash_refuses(inputs: Inputs) -> str | None:
             return f"the dtype {x.dtype}: it must be float32 or bfloat16"
     if not inputs.query.shape[:-2] == inputs.key.shape[:-2] == inputs.value.shape[:-2]:
         return "keys or values that several examples share"
-    if refused := inputs.refused_extra():
+    if refused := inputs.refused_extra("cap", "sink"):
         return refused
     if refused := inputs.refused_rule(Padding, Segments, Causal, Window):
         return refused
@@ -73,19 +73,33 @@ def splash(inputs: Inputs) -> jax.Array:
         kernels.MultiHeadMask([_static(inputs, rows, columns)]),
         block_sizes=blocks,
         mask_value=FORBIDDEN,
+        attn_logits_soft_cap=inputs.cap,
     )
-    # One more key, with value 0 and a logit below all allowed and above all forbidden ones: beside
-    # an allowed key its weight is 0; in a row without one its weight is 1, so the context is 0.
-    nobody = jnp.full((1,), FORBIDDEN / 2, jnp.float32)
 
-    def of_example(query: jax.Array, key: jax.Array, value: jax.Array, ids: Any) -> jax.Array:
+    def of_example(
+        query: jax.Array, key: jax.Array, value: jax.Array, ids: Any, sink: jax.Array
+    ) -> jax.Array:
         """Return an example's context, [T, K], [S, K], [S, V] and its segments, as one head."""
         own = None if ids is None else kernels.SegmentIds(*ids)
-        return attend(query[None], key[None], value[None], own, nobody)[0]
+        return attend(query[None], key[None], value[None], own, sink)[0]
 
     # Mapped examples are one more axis of the kernel's grid.
-    context = jax.vmap(of_example)(padded_query, padded_key, padded_value, segments)
+    context = jax.vmap(of_example)(
+        padded_query, padded_key, padded_value, segments, _sinks(inputs, len(padded_query))
+    )
     return context[:, :T].astype(value.dtype).reshape(*query.shape[:-1], -1)
+
+
+def _sinks(inputs: Inputs, examples: int) -> jax.Array:
+    """Return the logit of one more key with value 0, [N, 1].
+
+    Without a sink it is below all allowed and above all forbidden logits: beside an allowed key its
+    weight is 0; in a row without one its weight is 1, so the context is 0, as with any sink.
+    """
+    if inputs.sink is None:
+        return jnp.full((examples, 1), FORBIDDEN / 2, jnp.float32)
+    sink = jnp.broadcast_to(inputs.sink, (*inputs.query.shape[:-2], 1, 1))
+    return sink.astype(jnp.float32).reshape(examples, 1)
 
 
 def _block(size: int, most: int = BLOCK) -> int:

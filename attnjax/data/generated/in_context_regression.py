@@ -31,8 +31,8 @@ class InContextRegression(Task):
         seed: the seed of the random generator; None: that of the run, so that each seed learns
             from, and is tested on, examples of its own. Without a run that is 0.
 
-    Source: von Oswald et al. 2023, section 3 and appendix A.2; the interval [-1/2, 1/2] is that of
-    their program (`src/data.py`, `input_range`).
+    Source: von Oswald et al. 2023, section 3; the interval [-1/2, 1/2] is that of their program
+    (`src/data.py`, `input_range`).
     """
 
     train: ExampleCount = 10_000

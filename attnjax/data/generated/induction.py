@@ -18,7 +18,7 @@ PREFIX, UNUSED = "=>", "."
 """The words of both tasks beside symbols, keys and values; UNUSED is in no example."""
 FIRST_SYMBOL = FIRST_ID + 2
 
-type Count = Annotated[PositiveInt, Le(1_000_000)]
+type Kinds = Annotated[PositiveInt, Le(1_000_000)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,23 +37,26 @@ class NextWords(LabeledPlaces):
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         corpus = super().load(vocabularies)
         splits = {
-            split: examples if split == "train" and self.asked == "every" else last_label(examples)
+            split: examples if split == "train" else last_label(examples)
             for split, examples in corpus.splits.items()
         }
         return Corpus(vocabularies=corpus.vocabularies, splits=splits)
+
+    def drawn(self, words: np.ndarray, lengths: np.ndarray) -> Drawn:
+        """Return sources of these lengths [N], with the next words of words [N, S + 1] as asked."""
+        place = np.broadcast_to(np.arange(words.shape[1] - 1), (len(words), words.shape[1] - 1))
+        inside = place < lengths[:, None]
+        sources, labels = np.where(inside, words[:, :-1], PAD), np.where(inside, words[:, 1:], PAD)
+        if self.asked == "every":
+            return Drawn(sources, place, labels)
+        last = lengths[:, None] - 1
+        return Drawn(sources, last, np.take_along_axis(labels, last, axis=1))
 
 
 def last_label(examples: Examples) -> Examples:
     """Return examples that ask at the last of their asked places alone."""
     target = examples.target
     return Examples(examples.source, Rows(target.values, target.stops - 1, target.stops))
-
-
-def next_words(words: np.ndarray, lengths: np.ndarray) -> Drawn:
-    """Return sources of these lengths [N], with the word after each place of words [N, S + 1]."""
-    places = np.broadcast_to(np.arange(words.shape[1] - 1), (len(words), words.shape[1] - 1))
-    inside = places < lengths[:, None]
-    return Drawn(np.where(inside, words[:, :-1], PAD), places, np.where(inside, words[:, 1:], PAD))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +78,7 @@ class InductionHead(NextWords):
     section 4.1.2, have 256 words of 16, and test at up to 2^20; their program is not published.
     """
 
-    symbols: Count = 18
+    symbols: Kinds = 18
     shortest: Annotated[Length, Ge(4)] = 31
     longest: Length = 31
 
@@ -90,7 +93,7 @@ class InductionHead(NextWords):
         first = generator.integers(lengths - 3)
         words[rows, first] = words[rows, lengths - 1] = FIRST_ID
         words[rows, lengths] = words[rows, first + 1]
-        return next_words(words, lengths)
+        return self.drawn(words, lengths)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,8 +117,8 @@ class DictionaryRecall(NextWords):
 
     length_step = 2
 
-    keys: Count = 4
-    values: Count = 4
+    keys: Kinds = 4
+    values: Kinds = 4
     shortest: Annotated[Length, Ge(4)] = 22
     longest: Length = 22
 
@@ -149,4 +152,4 @@ class DictionaryRecall(NextWords):
         words[rows, lengths - 2] = FIRST_ID
         words[rows, lengths - 1] = last + FIRST_SYMBOL
         words[rows, lengths] = value_of[rows, last] + FIRST_SYMBOL + self.keys
-        return next_words(words, lengths)
+        return self.drawn(words, lengths)

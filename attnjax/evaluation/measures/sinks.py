@@ -29,7 +29,7 @@ class Sinks(Measure):
         sink_weight   mean over these words, heads and layers of the weight on the first word
         sink_share    the sum of those weights / the sum of all weights of the same rows
 
-    Both are equal where rows sum to 1; with an open align, such as `Rectified`, a row may have
+    Both are equal where rows sum to 1; with an open align, such as `ReLU`, a row may have
     little weight, or none, and the share says where that little goes. The first word itself, which
     sees nothing else, does not count. A head that looks at all words alike has the mean of 1 over
     the number of words that each sees.

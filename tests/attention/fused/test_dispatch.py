@@ -27,7 +27,7 @@ from attnjax.attention.mask import (
 )
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
-from attnjax.attention.score import Dot, General, ScaledDot, dot
+from attnjax.attention.score import Dot, General, WidthScaledDot, dot
 from attnjax.errors import UserError
 from attnjax.nn.platform import compiled_for
 from tests import jitted
@@ -162,7 +162,7 @@ def test_cudnn_reads_heads_that_share_keys(mask):
     assert "several examples share" in str(dispatch.KERNELS["splash"].refuses(inputs))
 
 
-@pytest.mark.parametrize("score", [Dot(), ScaledDot()])
+@pytest.mark.parametrize("score", [Dot(), WidthScaledDot()])
 def test_a_module_forms_its_weights_if_they_are_asked_for(score):
     """The same parameters and results either way; the largest array tells which kernel it was."""
     D, long = 8, 2 * FUSED_FROM["cpu"]

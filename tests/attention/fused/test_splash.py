@@ -15,9 +15,10 @@ from attnjax.attention.fused.dispatch import fused
 from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.fused.splash import splash, splash_refuses
 from attnjax.attention.mask import Causal, DenseMask, ExcludeSelf, Padding, Segments, Window
+from attnjax.attention.open_align import softmax_with_sink
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
-from attnjax.attention.score import dot
+from attnjax.attention.score import dot, soft_cap
 from attnjax.errors import UserError
 from attnjax.nn.platform import compiled_for
 
@@ -50,22 +51,31 @@ def read(attend, direction):
     ],
     ids=["none", "window", "packed, padded", "padded window"],
 )
-def test_equals_the_dense_path_with_gradients(mask, monkeypatch):
+@pytest.mark.parametrize("cap, sink", [(None, False), (1.5, True)], ids=["plain", "cap and sink"])
+def test_equals_the_dense_path_with_gradients(mask, cap, sink, monkeypatch):
     # The interpreter that XLA compiles: the one of a TPU's memories takes twice as long.
     name = "make_splash_mha_single_device"
     monkeypatch.setattr(kernels, name, partial(getattr(kernels, name), interpret=True))
     draw = np.random.default_rng(0).normal
     shapes = (T, K), (S, K), (S, V), (T, V)
     *given, direction = (np.float32(draw(size=(B, H, *shape))) for shape in shapes)
+    given = [*given, np.float32(draw(size=(B, H, 1, 1)))]
     allowed = np.ones((B, H, T, S), bool)
     if mask is not None:
         allowed &= mask.dense(Positions(np.arange(T)[None, None], np.arange(S)[None, None]))
 
-    def dense(query, key, value):
-        return weighted_sum(softmax(dot(query, key) / 2, allowed), value)
+    def dense(query, key, value, z):
+        logits = dot(query, key) / 2
+        logits = logits if cap is None else soft_cap(logits, cap)
+        weights = softmax_with_sink(logits, allowed, z) if sink else softmax(logits, allowed)
+        return weighted_sum(weights, value)
+
+    def by_kernel(query, key, value, z):
+        own = z if sink else None
+        return splash(Inputs(query, key, value, mask, scale=0.5, cap=cap, sink=own))
 
     expected = read(dense, direction)(given)
-    found = read(lambda *x: splash(Inputs(*x, mask, scale=0.5)), direction)(given)
+    found = read(by_kernel, direction)(given)
     (_, context), slopes = jax.device_get(found)
     chex.assert_trees_all_close(context, expected[0][1], rtol=0, atol=1e-5)
     chex.assert_trees_all_close(slopes, expected[1], rtol=0, atol=1e-5)

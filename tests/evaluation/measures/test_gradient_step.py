@@ -6,12 +6,15 @@ import pytest
 
 from attnjax.data.batching import Batching
 from attnjax.data.generated.in_context_regression import InContextRegression
+from attnjax.data.generated.regression import NoisyFunction
 from attnjax.data.generated.sequences import Copy
 from attnjax.errors import UserError
 from attnjax.evaluation.measures.base import EvalInputs
 from attnjax.evaluation.measures.gradient_step import OneGradientStep, best_step
 from attnjax.models.in_context_regressor import InContextRegressor
 from attnjax.models.transformer import Transformer
+from attnjax.nn.initializers import NormalInit
+from tests import jitted
 from tests.models.test_in_context_regressor import constructed
 
 TASK = InContextRegression(train=1, valid=1, test=29, points=6, dimensions=3)
@@ -76,6 +79,13 @@ def test_a_network_that_takes_the_step_has_no_gap():
     assert half["relative_error"] == pytest.approx(loss(rate / 2) / loss(0), rel=1e-4)
 
 
+def test_an_untrained_network_is_at_chance_which_is_the_answer_0():
+    """With the small weights that the authors begin with."""
+    model = InContextRegressor(initializer=NormalInit(std=(0.002 / 4) ** 0.5))
+    params = jitted.init(model, jax.random.key(0), POINTS, QUERIES[:, None], deterministic=True)
+    assert measured(params["params"])["relative_error"] == pytest.approx(1, abs=1e-3)
+
+
 def test_a_sensitivity_across_the_steps_lowers_the_cosine():
     """Coordinates of the query swapped: the derivative is the step's, in another order."""
     params = constructed(best_step(POINTS, QUERIES).rate)
@@ -92,3 +102,5 @@ def test_what_cannot_be_measured_is_refused_early():
     OneGradientStep().check(InContextRegressor(), TASK.load())
     with pytest.raises(UserError, match="a model that predicts numbers; got Transformer"):
         OneGradientStep().check(Transformer(), Copy(train=2, valid=1, test=1).load())
+    with pytest.raises(UserError, match="one point that is asked for.*; got one with 50"):
+        OneGradientStep().check(InContextRegressor(), NoisyFunction().load())

@@ -8,7 +8,7 @@ import pytest
 from attnjax.attention.attention import Attention
 from attnjax.attention.linear import LinearAttention
 from attnjax.attention.multihead import MultiHead
-from attnjax.attention.open_align import Rectified
+from attnjax.attention.open_align import ReLU
 from attnjax.config.vary import vary
 from attnjax.data.batching import Batching
 from attnjax.data.generated.induction import InductionHead
@@ -32,7 +32,7 @@ def inputs() -> EvalInputs:
         width=8,
         num_layers=2,
         layer=DecoderLayer(
-            self_attention=MultiHead(heads=2, head=Attention(align=Rectified())),
+            self_attention=MultiHead(heads=2, head=Attention(align=ReLU())),
             cross_attention=None,
             feed_forward=NoFeedForward(),
         ),

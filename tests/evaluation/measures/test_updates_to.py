@@ -9,6 +9,7 @@ from attnjax.data.generated.modular_division import ModularDivision
 from attnjax.data.generated.regression import NoisyFunction
 from attnjax.errors import UserError
 from attnjax.evaluation.measures.base import EvalInputs
+from attnjax.evaluation.measures.labels import LabelAccuracy
 from attnjax.evaluation.measures.training_accuracy import TrainingAccuracy
 from attnjax.evaluation.measures.updates_to import UpdatesTo, updates_to
 from attnjax.models.kernel_regression import KernelRegression
@@ -39,6 +40,18 @@ def test_the_first_row_counts_and_who_never_gets_there_has_all_updates():
 def test_a_log_without_accuracies_gives_no_number():
     rows = [{"step": 10, "split": "train", "loss": 1.0}]
     assert all(np.isnan(one.value) for one in UpdatesTo().after_training(inputs(rows)))
+
+
+def test_an_untrained_network_is_at_chance_on_both_halves_of_the_papers_table():
+    """One of 97 quotients, of 103 symbols that it may name."""
+    corpus = ModularDivision().load()
+    model = Labeler(width=8, num_layers=1).with_vocabularies(*corpus.vocabularies.sizes)
+    source, places = np.ones((1, 4), np.int32), np.zeros((1, 1, 2), np.int32)
+    params = jitted.init(model, jax.random.key(0), source, places, deterministic=True)
+    given = EvalInputs(model, params["params"], corpus, Batching(max_tokens=9_600, shapes=1))
+    (trained,) = TrainingAccuracy().after_training(given)
+    tested = LabelAccuracy().after_training(given)[0]
+    assert [trained.value, tested.value] == pytest.approx([1 / 97] * 2, abs=0.01)
 
 
 def test_the_training_accuracy_is_that_of_a_loop():

@@ -1,0 +1,58 @@
+"""T5's buckets of distances: their numbers, a learned number for each."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnjax.attention.attention import Attention
+from attnjax.attention.bucketed_score import Bucketed, distance_bucket
+from attnjax.attention.multihead import MultiHead
+from attnjax.attention.score import Dot
+from attnjax.errors import UserError
+from tests.attention import oracle
+from tests.attention.short import D, H, T, called, drawn, initial
+
+
+def test_buckets_hold_near_distances_alone_and_far_ones_by_their_logarithm():
+    ahead = jnp.arange(-200, 201)
+    bucket = dict(
+        zip(ahead.tolist(), distance_bucket(ahead, buckets=32, most=128).tolist(), strict=True)
+    )
+    # T5's own numbers of bidirectional buckets
+    assert [bucket[-d] for d in range(8)] == list(range(8))
+    assert [bucket[d] for d in range(1, 8)] == list(range(17, 24))
+    for distance, number in ((8, 8), (11, 8), (12, 9), (16, 10), (32, 12), (64, 14), (90, 14)):
+        assert bucket[-distance] == number, distance
+    assert bucket[-91] == bucket[-200] == 15
+    assert bucket[91] == bucket[200] == 31
+    past = distance_bucket(ahead, buckets=32, most=128, both_sides=False)
+    assert past.max() == 31
+    assert (past[200:] == 0).all()
+    assert (jnp.diff(past[:200]) <= 0).all()
+
+
+def test_each_distance_gets_the_number_of_its_bucket(float64):
+    x = drawn()
+    module = MultiHead(head=Attention(score=Bucketed(score=Dot(), buckets=8, most=4)), heads=H)
+    variables = initial(module, x)
+    table = np.random.default_rng(1).normal(size=(H, 8))
+    variables["params"]["head"]["score"]["by_bucket"] = jnp.asarray(table)
+    own = jax.tree.map(np.asarray, variables["params"])
+    bucket = np.asarray(distance_bucket(jnp.arange(-T, T + 1), buckets=8, most=4))
+    context = called(module, variables, x)
+    for sentence, got in zip(np.asarray(x), context, strict=True):
+        merged = 0
+        for h in range(H):
+            q, k, v = (sentence @ own[name]["kernel"][:, h] for name in ("query", "key", "value"))
+            logits = q @ k.T + [[table[h, bucket[s - t + T]] for s in range(T)] for t in range(T)]
+            weights = oracle.softmax(logits, np.ones((T, T), bool))
+            merged = merged + weights @ v @ own["out"]["kernel"][h]
+        np.testing.assert_allclose(got, merged, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("buckets, most", [(2, 16), (32, 8)])
+def test_buckets_without_room_are_refused(buckets, most):
+    module = Attention(score=Bucketed(buckets=buckets, most=most))
+    with pytest.raises(UserError, match=f"got {buckets} buckets on both sides, most {most}"):
+        initial(module, jnp.zeros((1, T, D)))
