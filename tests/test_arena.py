@@ -48,11 +48,8 @@ def test_an_idea_is_trained_alone_and_stands_in_the_table_of_everybody(folder, m
     assert "5 of 11 runs are to be trained" in planned  # two that tune, three seeds
     assert main(["run", "mine.py", "--records"]) == 0
     said = capsys.readouterr()
-    assert [path.name for path in Path("runs/mine").glob("*/seed-*")] == [
-        "seed-0",
-        "seed-1",
-        "seed-2",
-    ]
+    trained = sorted(str(path) for path in Path("runs/mine").glob("*/seed-*"))
+    assert trained == [f"runs/mine/parity-squared/seed-{seed}" for seed in range(3)]
     lines = said.out.splitlines()
     rows = [line.split()[0] for line in lines if re.match(r" ?(▸|softmax|lstm)", line)]
     assert rows == ["softmax", "lstm", "▸", "softmax", "lstm", "▸"]
