@@ -48,11 +48,8 @@ def test_an_idea_is_trained_alone_and_stands_in_the_table_of_everybody(folder, m
     assert "5 of 11 runs are to be trained" in planned  # two that tune, three seeds
     assert main(["run", "mine.py", "--records"]) == 0
     said = capsys.readouterr()
-    assert [path.name for path in Path("runs/mine").glob("*/seed-*")] == [
-        "seed-0",
-        "seed-1",
-        "seed-2",
-    ]
+    trained = sorted(str(path) for path in Path("runs/mine").glob("*/seed-*"))
+    assert trained == [f"runs/mine/parity-squared/seed-{seed}" for seed in range(3)]
     lines = said.out.splitlines()
     rows = [line.split()[0] for line in lines if re.match(r" ?(▸|softmax|lstm)", line)]
     assert rows == ["softmax", "lstm", "▸", "softmax", "lstm", "▸"]
@@ -77,11 +74,13 @@ def test_cells_have_means_intervals_and_the_best_of_each_column(folder):
         runs = [made for made in records if made.variant == f"parity-{cell.row}"]
         for number, name in enumerate(("label_accuracy", "label_accuracy_beyond")):
             values = [item.value for made in runs for item in made.metrics if item.name == name]
-            mean, low, high = cell.values[number]
+            shown = cell.values[number]
+            assert shown is not None
+            mean, low, high = shown
             assert len(values) == 3
             assert mean == pytest.approx(sum(values) / 3)
             assert low <= mean <= high
-        beyond.append(cell.values[1][0])
+        beyond.append(cell.means[1])
     assert [cell.best for cell in found] == [value == max(beyond) for value in beyond]
     shares, costs = crossings.parts(summary)
     assert shares.headings == ("parity",)

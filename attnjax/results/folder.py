@@ -29,6 +29,9 @@ from attnjax.runs.result import RESULT, finished_runs
 
 FILE = "summary.json"
 
+MANY = 24
+"""More recorded rows than these are counted, not named."""
+
 
 def experiments(folder: Path) -> list[Path]:
     """Return the folders of experiments with finished runs: `folder` itself, or folders inside it.
@@ -108,7 +111,8 @@ def of_records(rows: Sequence[Row]) -> Iterator[str]:
                 f"{row.variant}{some}{f', tuned to {tuned}' if tuned else ''}"
             )
     for made, names in alike.items():
-        yield f"recorded, not trained here: {'; '.join(names)}, by {made}"
+        shown = "; ".join(names) if len(names) <= MANY else f"{len(names)} variants"
+        yield f"recorded, not trained here: {shown}, by {made}"
     kinds = {record.kind for records in recorded.values() for record in records}
     here = {record.kind for row in rows for record in row.records if record.run is not None}
     if here and kinds - here:

@@ -33,7 +33,7 @@ class VariantStatus:
         of_records: sentences: which runs are recorded, and why records of others are not taken.
         failure: why the tuning of the variant failed the last time; None: it did not fail.
         steps: the updates of each run.
-        costs: of a run; None: the data are not read.
+        costs: of a run; None: the data are not read, or every run is recorded.
         unread: why the data are not read, in a sentence; None: they are.
         pace: the seconds of an update in the logs of earlier runs; None: there are none.
     """
@@ -106,6 +106,7 @@ def _status(variant: PlannedVariant, read: Corpus | str, coming: set[Path]) -> V
     if not variant.choice:
         # seeds are trained anew after another tuning
         of_seeds = {seed: _anew(run) for seed, run in of_seeds.items()}
+    recorded = all(run.state == "recorded" for run in of_seeds.values())
     return VariantStatus(
         name=variant.name,
         runs=of_seeds,
@@ -114,7 +115,7 @@ def _status(variant: PlannedVariant, read: Corpus | str, coming: set[Path]) -> V
         of_records=[*of_records(variant)],
         failure=failures.own_reason(variant.folder),
         steps=experiment.training.steps,
-        costs=None if corpus is None else _costs(experiment, corpus),
+        costs=None if corpus is None or recorded else _costs(experiment, corpus),
         unread=unread,
         pace=_seconds_a_step(variant.folder),
     )

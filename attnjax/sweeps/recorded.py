@@ -7,6 +7,9 @@ from attnjax.experiment.tuning import in_words
 from attnjax.results.stand_in import recorded_by
 from attnjax.sweeps.plan import PlannedVariant
 
+MANY = 24
+"""More variants than these are counted, not named."""
+
 
 def of_records(variant: PlannedVariant) -> Iterator[str]:
     """Yield which runs of a variant are recorded, and why records of others are not taken."""
@@ -22,13 +25,16 @@ def of_records(variant: PlannedVariant) -> Iterator[str]:
 
 
 def together(variants: Iterable[tuple[str, Iterable[str]]]) -> Iterator[str]:
-    """Yield each sentence on variants once, after the names of all that have it."""
+    """Yield each sentence on variants once, after the names that have it; many are counted."""
     alike = defaultdict[str, list[str]](list)
     for name, sentences in variants:
         for sentence in sentences:
             alike[sentence].append(name)
     for sentence, names in alike.items():
-        yield f"{', '.join(names)}: {sentence}"
+        shown = (
+            ", ".join(names) if len(names) <= MANY else f"{names[0]} and {len(names) - 1} others"
+        )
+        yield f"{shown}: {sentence}"
 
 
 def _not_taken(variant: PlannedVariant, some: bool) -> str:

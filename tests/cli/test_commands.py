@@ -312,3 +312,17 @@ def test_data_inspect_prints_the_lengths_the_padding_and_a_row_of_the_data(capsy
     assert ids in [example.source for example in corpus.splits["train"]]
     names = corpus.vocabularies.source.tokens(ids)
     assert [line[1::2] for line in places] == [[name, name] for name in names], "a copy"
+
+
+def test_data_inspect_prints_labels_at_their_places(capsys):
+    arena = str(Path(__file__).parents[1] / "tiny_arena.py")
+    assert main(["data", "inspect", arena, "--rows", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "the task's targets are labels at places of a source" in said, "none is packed"
+    lines = [line.split() for line in said.splitlines()]
+    words = [line for line in lines if line and line[0].isdigit()]
+    # symbols, then the empty one with the label: are the 1s odd?
+    *symbols, last = [line for line in words if line[1] != "<pad>"]
+    assert all(len(line) == 3 for line in symbols)
+    assert last[1] == "?"
+    assert last[3] == str(sum(line[1] == "1" for line in symbols) % 2)

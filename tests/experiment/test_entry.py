@@ -1,5 +1,7 @@
 """Rows that are entered into a crossed ablation, and how far they are above the best."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,11 @@ def test_a_claim_about_the_best_is_judged():
     claim = Claim(text="At the top.", estimand=estimand, low=-0.02)
     assert claim.judge(runs, (1, 2, 3)).verdict == "reproduced"
     assert claim.judge(runs, (1, 2, 3, 4)).verdict == "not judged yet"
+
+
+def test_a_task_of_labels_and_another_model_are_refused_and_the_reverse():
+    labels, text = tiny_arena.softmax, tiny.base
+    with pytest.raises(UserError, match="a Parity asks for labels at places .* a Transformer"):
+        replace(text, task=labels.task, metric=None, measures=()).resolve(labels.task.load())
+    with pytest.raises(UserError, match="a Labeler gives labels at places .* a Copy asks for none"):
+        replace(labels, task=text.task).resolve(text.task.load())

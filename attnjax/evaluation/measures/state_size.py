@@ -51,7 +51,7 @@ class StateSize(Measure):
                 f"got {type(model).__name__}"
             )
         number: int = getattr(model, "num_layers", 1)
-        layers = [layer] * number
+        layers: list[Any] = [layer] * number
         if interleaved is not None:
             for position in range(interleaved.period, number + 1, interleaved.period):
                 layers[position - 1] = interleaved.layer
