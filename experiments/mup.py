@@ -1,5 +1,6 @@
 """Does one learning rate suit all widths?  Yang et al. 2022 (Tensor Programs V).
 
+No records as of now: the design is new.
 In the usual parametrization, every matrix drawn with the variance 1 / fan-in and one rate of Adam
 for all parameters, a wider network wants a smaller rate. In the maximal update parametrization
 (muP) initial values, rates and scales go with the width such that the best rate stays where it is,
