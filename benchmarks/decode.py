@@ -30,7 +30,8 @@ def prepare() -> Prepared:
     ]
     model = transformer(SIZES["tiny"])
     some = np.full((1, 1), END, np.int32)
-    params = model.init(jax.random.key(0), some, some, deterministic=True)["params"]
+    draw = jax.jit(partial(model.init, deterministic=True))
+    params = draw(jax.random.key(0), some, some)["params"]
     search = Beam(size=BEAM, min_words=WORDS, max_words=WORDS)
     # a batch has room for its longest hypotheses
     batching = Batching(max_tokens=ROWS * (LONGEST + 1 + EXTRA), shapes=1)

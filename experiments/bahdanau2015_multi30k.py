@@ -1,4 +1,4 @@
-"""Trained on short sentences, tested on long ones: Bahdanau et al. 2015, Table 1 and Figure 2.
+"""Does what is learnt on short sentences hold on long ones?  Bahdanau et al. 2015, Table 1.
 
 No records as of now: the design is new. `bahdanau2015` reverses sequences of symbols. On WMT 2014
 English-French, newstest2014, networks that are trained on sentences of up to 30 words have 13.93

@@ -15,10 +15,10 @@ strings of several lengths, padded. Relative positions are those of Shaw et al. 
 Transformer-XL's. The LSTM has width 64, in a pre-norm layer with a feed-forward network, theirs 256
 without one.
 
-Looked at before, with seed 900: the LSTM learnt parity in 3,000 updates, at every length; on the
-circle, trained on 1 to 12 symbols, it failed beyond; 500 updates on arithmetic taught it nothing. A
-Transformer with relative positions had 0.85 right of 1 to 20 symbols after 1,700 updates; what it
-does beyond was not looked at.
+Looked at before, with seed 900: LSTMs of 1 to 40 symbols learnt parity in 3,000 updates, at every
+length, and had 0.98 on the circle after 3,500 (0.8 at twice the length, 0.3 at five times), 0.39 on
+arithmetic after 3,000; of 1 to 12 symbols, after 1,500, 0.99 and 0.88, and little beyond. Relative
+positions had 0.85 of parity up to 20 after 1,700.
 
     attnjax run deletang2023
 """

@@ -89,10 +89,10 @@ def slope(kind: str) -> OptimumSlope:
     return OptimumSlope(bits, over=over, tried="rate", axis="width")
 
 
-def wider(kind: str) -> Difference:
-    """Return what the greatest width gains at the rate 1/32, by which both do well at the least."""
-    widest, narrow = (name_of(kind, width, 1 / 32) for width in (WIDTHS[-1], BASE))
-    return Difference(bits, better=widest, worse=narrow)
+def at_one_rate(kind: str, *, better: int, worse: int) -> Difference:
+    """Return what a width gains over another at the rate 1/32, at which narrow networks do well."""
+    names = (name_of(kind, width, 1 / 32) for width in (better, worse))
+    return Difference(bits, *names)
 
 
 narrow_learns = Value(bits, name_of("mup", BASE, 1 / 32)) <= 4.2
@@ -130,14 +130,14 @@ ablation = Ablation(
         ),
         Claim(
             text="standard: at the narrow network's rate the widest is worse",
-            estimand=wider("standard"),
-            low=0.1,
+            estimand=at_one_rate("standard", better=BASE, worse=WIDTHS[-1]),
+            high=-0.1,
             given=narrow_learns,
             source=figure_1,
         ),
         Claim(
             text="muP: at the narrow network's rate the widest is better",
-            estimand=wider("mup"),
+            estimand=at_one_rate("mup", better=WIDTHS[-1], worse=BASE),
             high=-0.1,
             given=narrow_learns,
             source=figure_1,

@@ -19,6 +19,17 @@ def init(module: nn.Module, *inputs: Any, **options: Any) -> Any:
     return call(module, "init", *inputs, **options)
 
 
+def drawn(module: nn.Module, *inputs: Any, **options: Any) -> Any:
+    """Return random variables as `init` has them, also where training begins with 0 or 1.
+
+    NumPy draws them: to compile what an initializer draws takes longer than the module's gradient.
+    """
+    call_it = partial(module.init, mutable=["params"], **options)
+    shapes = jax.eval_shape(call_it, jax.random.key(0), *inputs)
+    normal = np.random.default_rng(0).normal
+    return jax.tree.map(lambda leaf: normal(0, 0.5, leaf.shape).astype(leaf.dtype), shapes)
+
+
 def apply(module: nn.Module, *inputs: Any, **options: Any) -> Any:
     """Return the result; the first of the inputs are variables."""
     return call(module, "apply", *inputs, **options)

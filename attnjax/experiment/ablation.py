@@ -12,7 +12,7 @@ from annotated_types import Le
 from attnjax.config.constraints import NonNegativeInt, PositiveInt, check_fields
 from attnjax.config.vary import vary
 from attnjax.errors import UserError, unknown
-from attnjax.evaluation.measurement import MetricKey
+from attnjax.evaluation.measurement import Better, MetricKey
 from attnjax.experiment.claims import Claim, Verdict
 from attnjax.experiment.crossing import Crossing
 from attnjax.experiment.estimands import Difference, Results, RunMetrics
@@ -263,7 +263,7 @@ class Ablation:
 
 def _check_direction(claim: Claim, difference: Difference, experiment: Experiment) -> None:
     """Refuse a region of a difference in which the variant that is called better is the worse."""
-    direction = experiment.better(difference.key.name)
+    direction = _better(difference.key.name, experiment)
     asks = {"lower": claim.low > 0, "higher": claim.high < 0}
     if direction is not None and asks[direction]:
         side = "below" if direction == "lower" else "above"
@@ -273,6 +273,15 @@ def _check_direction(claim: Claim, difference: Difference, experiment: Experimen
             f"{difference.key}, so the region wants values {side} 0; got {claim.low:g} to "
             f"{claim.high:g}"
         )
+
+
+def _better(name: str, experiment: Experiment) -> Better | None:
+    """Return which direction of a number is better; None: it judges nothing, or is unknown."""
+    metric = experiment.metric
+    if metric is not None and name == metric.name:
+        return metric.better
+    known = (getattr(measure, "numbers", {}) for measure in experiment.measures)
+    return next((numbers[name] for numbers in known if name in numbers), None)
 
 
 def _unmeasured(variant: str, key: MetricKey, known: Sequence[MetricKey]) -> object:

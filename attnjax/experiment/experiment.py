@@ -17,7 +17,7 @@ from attnjax.decoding.search import Hypotheses, Search
 from attnjax.errors import UserError
 from attnjax.evaluation.bleu import Bleu
 from attnjax.evaluation.decode_corpus import hypotheses
-from attnjax.evaluation.measurement import Better, MetricKey
+from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.measures.base import Measure
 from attnjax.evaluation.metric import ExactMatch, Metric
 from attnjax.evaluation.unknown_words import Replacement, before_replacement, replace_unknown
@@ -130,16 +130,6 @@ class Experiment:
             return tuple(keys)
         unreplaced = [] if self.unknown is None else [before_replacement(self.metric)]
         return (self.metric.key, *unreplaced, *keys)
-
-    def better(self, name: str) -> Better | None:
-        """Return which direction of a number is better; None: it judges nothing, or is unknown.
-
-        The experiment is a resolved one.
-        """
-        if self.metric is not None and name == self.metric.name:
-            return self.metric.better
-        known = (getattr(measure, "numbers", {}) for measure in self.measures)
-        return next((numbers[name] for numbers in known if name in numbers), None)
 
     @property
     def shares(self) -> frozenset[str]:

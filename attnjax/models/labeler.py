@@ -22,6 +22,7 @@ from attnjax.models.transformer_layers import (
     Interleaved,
     PreNorm,
     Residual,
+    decode_in_parallel,
     stacked,
 )
 from attnjax.nn.dropout import Dropout
@@ -115,10 +116,10 @@ class Labeler(Model):
         x = self.position_encoding(x, jnp.arange(source.shape[1])[None])
         x = self.drop(x, deterministic=deterministic)
         options: dict[str, Any] = {"counted": counted, "deterministic": deterministic}
-        for layer in self.layers:
-            if isinstance(layer, DecoderLayer):
-                x = layer(x, x, Padding(present), **options)
-            else:
+        if isinstance(self.layer, DecoderLayer):
+            x = decode_in_parallel(self.layers, x, x, Padding(present), **options)
+        else:
+            for layer in self.layers:
                 x = layer(x, Padding(present), **options)
         return self.last_residual.final(x, counted)
 

@@ -29,6 +29,7 @@ from attnjax.models.transformer_layers import (
     Interleaved,
     PreNorm,
     Residual,
+    decode_in_parallel,
     stacked,
     step_layers,
 )
@@ -174,10 +175,8 @@ class LanguageModel(SequenceModel, PackingModel):
         positions = masks.positions.filled(words[..., None], words[..., None]).query
         x = self._embed(words, positions, deterministic=deterministic)
         options = {"own_mask": masks.target, "positions": masks.positions, "counted": counted}
-        carry = None
-        for layer in self.layers:
-            carry = layer.carried(x, carry, counted)
-            x = layer(x, x, masks.across, **options, carry=carry, deterministic=deterministic)
+        options |= {"deterministic": deterministic}
+        x = decode_in_parallel(self.layers, x, x, masks.across, **options)
         return at_base_width(self.last_residual.final(x, counted), self.base_width)
 
     def encode(self, source: Text, *, deterministic: bool) -> tuple[Text, Padding]:

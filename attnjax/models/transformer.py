@@ -26,6 +26,7 @@ from attnjax.models.transformer_layers import (
     Interleaved,
     PostNorm,
     Residual,
+    decode_in_parallel,
     stacked,
     step_layers,
 )
@@ -165,10 +166,8 @@ class Transformer(SequenceModel, PackingModel):
         positions = masks.positions.filled(decoder_input[..., None], source[..., None]).query
         x = self._embed(table, decoder_input, positions, deterministic=deterministic)
         options = {"own_mask": masks.target, "positions": masks.positions, "counted": counted}
-        carry = None
-        for layer in self.decoder_layers:
-            carry = layer.carried(x, carry, counted)
-            x = layer(x, memory, masks.across, **options, carry=carry, deterministic=deterministic)
+        options |= {"deterministic": deterministic}
+        x = decode_in_parallel(self.decoder_layers, x, memory, masks.across, **options)
         hidden = at_base_width(self.decoder_residual.final(x, counted), self.base_width)
         return hidden, self.output_embedding
 

@@ -319,6 +319,23 @@ def stacked(
     return [inherit(kind(position), **own) for position in range(1, number + 1)]
 
 
+def decode_in_parallel(
+    layers: Sequence[DecoderLayer],
+    x: Float[Array, "B T D"],
+    source: Embedded,
+    source_mask: Mask,
+    *,
+    counted: Bool[Array, "B T"] | None = None,
+    **options: Any,
+) -> Float[Array, "B T D"]:
+    """Read all words at once in all layers, each of which takes the options of a decoder's call."""
+    carry = None
+    for layer in layers:
+        carry = layer.carried(x, carry, counted)
+        x = layer(x, source, source_mask, carry=carry, counted=counted, **options)
+    return x
+
+
 def step_layers(
     layers: Sequence[DecoderLayer],
     sources: Sequence[Any],

@@ -43,7 +43,7 @@ def arrays(length: int, queries: int | None = None, dtype: Any = np.float64) -> 
 
 
 def variables_of(attention: LinearAttention, inputs: Any) -> Any:
-    return jitted.init(attention, jax.random.key(0), *inputs, deterministic=True)
+    return jitted.drawn(attention, *inputs, deterministic=True)
 
 
 def expected(attention: LinearAttention, variables: Any, inputs: Any, allowed: Any) -> Any:
@@ -251,9 +251,10 @@ def test_hidden_keys_and_empty_rows_move_nothing(feature_map, heads):
         for dtype in ("float32", "bfloat16", "float16")
     }
 
+    drawn = jitted.drawn(attention, *x, deterministic=True)
+
     def read(given: jax.Array) -> Any:
-        variables = attention.init(jax.random.key(0), *given, deterministic=True)
-        variables = jax.tree.map(lambda leaf: leaf.astype(given.dtype), variables)
+        variables = jax.tree.map(lambda leaf: leaf.astype(given.dtype), drawn)
 
         def total(given: jax.Array) -> tuple[jax.Array, jax.Array]:
             context = attention.apply(variables, *given, Padding(present), deterministic=True)
@@ -310,7 +311,7 @@ def test_many_random_features_give_softmax_attention():
     attention = LinearAttention(feature_map=PositiveRandomFeatures(features=50_000))
     found = jitted.apply(
         attention,
-        variables_of(attention, (query, key, value)),
+        jitted.init(attention, jax.random.key(0), query, key, value, deterministic=True),
         query,
         key,
         value,

@@ -89,9 +89,7 @@ def test_hidden_keys_and_empty_rows_move_nothing(mechanism):
     empty[2], empty[:, 3] = True, True
 
     def read(inputs):
-        start = mechanism.init(
-            jax.random.key(0), *inputs, deterministic=True, mutable=["params"]
-        ).get("params", {})
+        start = jitted.drawn(mechanism, *inputs, deterministic=True).get("params", {})
         start = jax.tree.map(lambda p: p.astype(inputs[0].dtype), start)
 
         def loss(parameters, inputs):
@@ -146,13 +144,11 @@ def test_a_batch_of_empty_rows_moves_no_parameter():
     nobody = Padding(np.zeros((1, 3), bool)) & Causal()
 
     @jax.jit
-    def slopes():
-        parameters = mechanism.init(jax.random.key(0), x, x, x, deterministic=True)["params"]
-        return jax.grad(
-            lambda p: mechanism.apply({"params": p}, x, x, x, nobody, deterministic=True).sum()
-        )(parameters)
+    @jax.grad
+    def slopes(variables):
+        return mechanism.apply(variables, x, x, x, nobody, deterministic=True).sum()
 
-    leaves = jax.tree.leaves(slopes())
+    leaves = jax.tree.leaves(slopes(jitted.drawn(mechanism, x, x, x, deterministic=True)))
     assert len(leaves) == 9
     assert all((np.asarray(leaf) == 0).all() for leaf in leaves)
 
@@ -194,9 +190,7 @@ def test_no_number_behind_a_mask_moves_nothing(mechanism):
     masks = [MASKS["padding"]]
     if not isinstance(mechanism, LinearAttention):
         masks.append(MASKS["array"])
-    variables = jitted.init(
-        mechanism, jax.random.key(0), query, x, deterministic=True, mutable=["params"]
-    )
+    variables = jitted.drawn(mechanism, query, x, deterministic=True)
 
     def total(variables, query, x):
         memory = mechanism.apply(variables, x, x, method="prepare")

@@ -33,10 +33,8 @@ def arrays(dtype=jnp.float32, *, empty_row: bool = False):
 
 
 def parameters_of(module, inputs):
-    """Its initial parameters, as `inputs` have their dtype."""
-    initial = jitted.init(
-        module, jax.random.key(0), *inputs, deterministic=True, mutable=["params"]
-    )["params"]
+    """Random parameters, as `inputs` have their dtype."""
+    initial = jitted.drawn(module, *inputs, deterministic=True)["params"]
     return jax.tree.map(lambda p: p.astype(inputs[0].dtype), initial)
 
 
@@ -145,7 +143,7 @@ def test_one_head_with_identity_projections_is_plain_attention():
 def test_heads_begin_differently_and_show_their_weights():
     inputs, allowed, _ = arrays()
     module = MultiHead(head=Attention(score=General()), heads=H)
-    initial = parameters_of(module, inputs)
+    initial = jitted.init(module, jax.random.key(0), *inputs, deterministic=True)["params"]
     matrices = initial["head"]["score"]["weight"]
     assert matrices.shape == (2, 2, 2)
     assert not np.allclose(matrices[0], matrices[1])

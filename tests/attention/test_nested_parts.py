@@ -22,6 +22,7 @@ from attnjax.attention.position import Positions
 from attnjax.attention.recurrent import DeltaRule
 from attnjax.attention.talking_heads import TalkingHeads
 from attnjax.errors import UserError
+from tests import jitted
 
 KERNEL = SquaredExponential()
 
@@ -85,15 +86,17 @@ def test_a_union_that_holds_arrays_is_read_by_tiles(name, key_heads, float64, mo
         for how in ("dense", "blockwise")
     )
     assert mask.has_blocks()
-    params = jax.jit(partial(dense.init, deterministic=True))(jax.random.key(0), x)
+    variables = jitted.drawn(dense, x, deterministic=True)
 
-    def read(module):
-        def total(params, x):
-            return (module.apply(params, x, mask=mask, deterministic=True) ** 2).sum()
+    @jax.jit
+    def read(variables, x):
+        def total(variables, x, module):
+            return (module.apply(variables, x, mask=mask, deterministic=True) ** 2).sum()
 
-        return jax.jit(jax.value_and_grad(total, (0, 1)))(params, x)
+        slopes = jax.value_and_grad(total, (0, 1))
+        return slopes(variables, x, tiled), slopes(variables, x, dense)
 
-    chex.assert_trees_all_close(read(tiled), read(dense), rtol=0, atol=1e-11)
+    chex.assert_trees_all_close(*read(variables, x), rtol=0, atol=1e-11)
 
 
 def test_a_prefix_of_packed_rows_is_each_sentences_own(float64):
@@ -101,9 +104,10 @@ def test_a_prefix_of_packed_rows_is_each_sentences_own(float64):
     at = WORDS[None] - 5 * SEGMENT
     module = Attention(mask=Window(1, 0) | Prefix(2))
     mask = Segments(SEGMENT, SEGMENT) & Causal()
-    packed = module.apply({}, x, mask=mask, positions=Positions(at, at), deterministic=True)
+    read = partial(jitted.apply, module, {}, deterministic=True)
+    packed = read(x, mask=mask, positions=Positions(at, at))
     for start, end in ((0, 5), (5, T)):
-        alone = module.apply({}, x[:, start:end], mask=Causal(), deterministic=True)
+        alone = read(x[:, start:end], mask=Causal())
         np.testing.assert_allclose(packed[:, start:end], alone, rtol=0, atol=1e-12)
 
 
@@ -114,15 +118,14 @@ def test_a_prefix_of_nothing_is_refused(options):
 
 
 def test_pairs_of_differential_heads_are_taken_out_and_no_others():
-    x = jnp.asarray(np.random.default_rng(0).normal(size=(1, T, 8)), jnp.float32)
+    x = np.random.default_rng(0).normal(size=(1, T, 8)).astype(np.float32)
     whole = DifferentialHeads(heads=4)
-    params = whole.init(jax.random.key(0), x, deterministic=True)
-    one_each = [
-        whole.clone(heads_out=(pair,)).apply(params, x, deterministic=True) for pair in (0, 1)
-    ]
-    np.testing.assert_allclose(
-        sum(one_each), whole.apply(params, x, deterministic=True), rtol=0, atol=1e-5
+    variables = jitted.drawn(whole, x, deterministic=True)
+    all_pairs, *one_each = (
+        jitted.apply(whole.clone(heads_out=out), variables, x, deterministic=True)
+        for out in ((), (0,), (1,))
     )
+    np.testing.assert_allclose(sum(one_each), all_pairs, rtol=0, atol=1e-5)
     with pytest.raises(UserError, match="the pairs are 0 to 1"):
         call(DifferentialHeads(heads=4, heads_out=(2,)))
 
@@ -130,7 +133,7 @@ def test_pairs_of_differential_heads_are_taken_out_and_no_others():
 def test_the_vectors_of_lambda_are_as_wide_as_keys_whatever_the_values():
     for options, width in (({}, 4), ({"value_width": 6}, 4), ({"key_width": 3}, 3)):
         module = DifferentialHeads(heads=2, **options)
-        params = module.init(jax.random.key(0), jnp.zeros((1, 3, 8)), deterministic=True)["params"]
+        params = jitted.drawn(module, np.zeros((1, 3, 8)), deterministic=True)["params"]
         assert params["lambda_a"].shape == (width,)
 
 
@@ -149,8 +152,8 @@ def test_the_vectors_of_lambda_are_as_wide_as_keys_whatever_the_values():
     ids=["talking", "differential", "latent absorbed", "latent"],
 )
 def test_dropout_drops_weights_while_training_and_none_of_those_sown(head):
-    x = jnp.asarray(np.random.default_rng(0).normal(size=(1, 5, 4)), jnp.float32)
-    params = {"params": head.init(jax.random.key(0), x, deterministic=True)["params"]}
+    x = np.random.default_rng(0).normal(size=(1, 5, 4)).astype(np.float32)
+    params = jitted.drawn(head, x, deterministic=True)
 
     @partial(jax.jit, static_argnums=0)
     def read(deterministic, key):

@@ -127,8 +127,10 @@ def test_logits_depend_on_the_distance_only(score, shift):
         here = Positions(np.arange(T)[None], np.arange(S)[None])
         there = Positions(*(x + shift for x in here))
         moved = Positions(here.query + 1, here.key)
-        logits, variables = jitted.init_with_output(score, jax.random.key(0), query, key, here)
-        shifted, other = (jitted.apply(score, variables, query, key, at) for at in (there, moved))
+        variables = jitted.drawn(score, query, key, here)
+        logits, shifted, other = (
+            jitted.apply(score, variables, query, key, at) for at in (here, there, moved)
+        )
         np.testing.assert_allclose(shifted, logits, rtol=0, atol=1e-9)
         assert not np.allclose(other, logits, atol=1e-3)
 
@@ -163,7 +165,7 @@ def test_every_head_has_its_slope(heads):
     modules = [
         MultiHead(head=Attention(score=score), heads=heads) for score in (Alibi(), ScaledDot())
     ]
-    variables = jitted.init(modules[0], jax.random.key(0), x, deterministic=True)
+    variables = jitted.drawn(modules[0], x, deterministic=True)
     sown = [
         jitted.apply(m, variables, x, deterministic=True, mutable=["attention"])[1] for m in modules
     ]
@@ -211,8 +213,7 @@ def test_the_fused_kernel_equals_the_dense_path_with_gradients(score, float64, m
         name: MultiHead(head=Attention(score=score, implementation=name), heads=H)
         for name in ("dense", "blockwise")
     }
-    params = jitted.init(modules["dense"], jax.random.key(0), x, deterministic=True)["params"]
-    params = jax.tree.map(np.float64, params)
+    params = jitted.drawn(modules["dense"], x, deterministic=True)["params"]
 
     def read(params, x, module):
         found = [
@@ -265,11 +266,11 @@ def test_a_dot_product_with_parameters_may_stand_within():
             MultiHead(head=Attention(score=score, implementation=name), heads=H)
             for name in ("dense", "blockwise")
         )
-        expected, variables = jitted.init_with_output(
-            dense, jax.random.key(0), x, deterministic=True
-        )
+        variables = jitted.drawn(dense, x, deterministic=True)
         assert variables["params"]["head"]["score"]["score"]["sharpness"].shape == (H,)
-        found = jitted.apply(fused, {"params": variables["params"]}, x, deterministic=True)
+        found, expected = (
+            jitted.apply(module, variables, x, deterministic=True) for module in (fused, dense)
+        )
         np.testing.assert_allclose(found, expected, atol=1e-5)
 
 

@@ -261,8 +261,10 @@ def test_the_command_prints_a_table_or_one_object(monkeypatch, tmp_path, capsys)
         assert expected in table
 
 
-def test_a_beam_search_multiplies_every_weight_once_a_word_and_hypothesis():
-    """Attention adds less than a tenth."""
+def test_a_beam_search_multiplies_every_weight_once_a_word_and_hypothesis(monkeypatch):
+    """Attention adds less than a tenth. Sources are as long as in the mean of the measurement."""
+    monkeypatch.setattr(decode, "SHORTEST", 14)
+    monkeypatch.setattr(decode, "LONGEST", 15)
     layer, feed_forward = 2 * 128**2, 2 * 2 * 128 * 256
     word = 2 * 128 * 10_000 + 4 * (6 * layer + feed_forward)
     source = 4 * (4 * layer + feed_forward) + 4 * 2 * layer

@@ -243,10 +243,10 @@ def test_bash_completes_commands_and_experiments(tmp_path):
     script = tmp_path / "completion"
     script.write_text(done.stdout)
     words = 'COMP_WORDS=({}); COMP_CWORD={}; COMPREPLY=(); _shtab_attnjax; echo "${{COMPREPLY[@]}}"'
-    lines = [words.format("attnjax comp", 1), words.format("attnjax run luo", 2)]
+    lines = [words.format("attnjax comp", 1), words.format("attnjax run sut", 2)]
     program = "\n".join([f"source {script}", *lines])
     printed = subprocess.run(["bash", "-c", program], capture_output=True, text=True, cwd=tmp_path)
-    assert printed.stdout.splitlines() == ["compare", "luong2015"], printed.stderr
+    assert printed.stdout.splitlines() == ["compare", "sutskever2014"], printed.stderr
 
 
 def test_an_override_that_a_variant_refuses_names_the_variant(capsys):

@@ -1,6 +1,7 @@
 """A model of labels at places: against a language model's vectors, its gradients and padding."""
 
 import functools
+from dataclasses import replace
 
 import jax
 import numpy as np
@@ -52,10 +53,11 @@ def initial(model):
 
 def test_vectors_are_those_of_a_language_model_with_the_same_parameters(float64):
     """Every layer's, at every word that a language model reads, also one of another kind."""
-    other = Interleaved(layer=decoder(MultiHead(heads=1)), period=2)
+    own = replace(decoder(), value_residual=0.5)
+    other = Interleaved(layer=replace(own, value_residual=0.25), period=2)
     shared = {"width": WIDTH, "position": Sinusoidal(), "dropout": 0.0, "interleaved": other}
-    language = LanguageModel(num_layers=2, layer=decoder(), vocabulary=WORDS, **shared)
-    model = labeler(embeddings="tied", num_layers=2, interleaved=other)
+    language = LanguageModel(num_layers=2, layer=own, vocabulary=WORDS, **shared)
+    model = labeler(own, embeddings="tied", num_layers=2, interleaved=other)
     params = initial(model)
     text = SOURCE[:1]
     states, table = jitted.apply(

@@ -26,6 +26,7 @@ from attnjax.attention.position import Positions, distance
 from attnjax.attention.position_score import Alibi, Rotary
 from attnjax.attention.score import ScaledDot, dot, soft_cap
 from attnjax.errors import UserError
+from tests import jitted
 
 B, H, T, K, V = 2, 2, 11, 4, 3
 TILE, CAP = (4, 4), 1.5
@@ -135,8 +136,14 @@ PARTS = {
 }
 
 
-@pytest.mark.parametrize("key_heads", [None, 1])
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize(
+    "name, key_heads",
+    [
+        *((name, 1) for name in PARTS),
+        # heads that share keys have those with keys of their own within
+        *(pytest.param(name, None, marks=pytest.mark.long) for name in PARTS),
+    ],
+)
 def test_heads_of_these_parts_are_the_same_by_tiles(name, key_heads, float64):
     x = jnp.asarray(np.random.default_rng(0).normal(size=(B, T, 8)))
     mask = Padding(WORDS[None] < jnp.array([T, 6])[:, None]) & Causal()
@@ -144,20 +151,21 @@ def test_heads_of_these_parts_are_the_same_by_tiles(name, key_heads, float64):
         MultiHead(head=PARTS[name].clone(implementation=how), heads=2, key_heads=key_heads)
         for how in ("dense", "blockwise")
     )
-    start = jax.jit(partial(dense.init, deterministic=True))(jax.random.key(0), x)["params"]
-    random = np.random.default_rng(1).normal
-    params = jax.tree.map(lambda leaf: leaf + random(size=leaf.shape), start)
-    found, expected = (
-        jax.jit(
+    variables = jitted.drawn(dense, x, deterministic=True)
+
+    @jax.jit
+    def read(variables, x):
+        return [
             jax.value_and_grad(
-                lambda params, x, module=module: (
-                    module.apply({"params": params}, x, mask=mask, deterministic=True) ** 2
+                lambda variables, x, module=module: (
+                    module.apply(variables, x, mask=mask, deterministic=True) ** 2
                 ).sum(),
                 (0, 1),
-            )
-        )(params, x)
-        for module in (tiled, dense)
-    )
+            )(variables, x)
+            for module in (tiled, dense)
+        ]
+
+    found, expected = read(variables, x)
     chex.assert_trees_all_close(found, expected, rtol=1e-10, atol=1e-10)
 
 

@@ -68,7 +68,7 @@ def test_attnjax_run_knows_the_words_of_every_job(tmp_path, capsys):
     chosen = wanted(tmp_path, seeds=3)
     jobs = launched(chosen.sweep(chosen.load()))
     assert len(jobs) == 6
-    for job in jobs:
+    for job in (jobs[0], jobs[-1]):  # of both variants
         words = [*chosen.words(str(TINY), str(tmp_path)), *job.words]
         assert main(["run", *words, "--dry-run"]) == 0, capsys.readouterr().err
         assert f"missing: {job.seeds[0]}" in capsys.readouterr().out
