@@ -31,8 +31,6 @@ ablation = Ablation(
     base=softmax,
     variants=crossed({"parity": softmax}, rows),
     seeds=3,
-    tune={"optimizer.schedule.value": (1e-2, 2e-2)},
-    tune_seeds=1,
     crossing=Crossing(
         rows=tuple(rows), columns={"parity": ("label_accuracy", "label_accuracy_beyond")}
     ),
