@@ -13,8 +13,8 @@ network. How steeply the best rate falls is read off a parabola through the best
 beside it, for each seed. The characters' own entropy is 4.8 bits: at least 4.2 is wanted of what
 the slopes are read off.
 
-The shape of the paper's Figure 1 (its networks are 128 to 8,192 wide, and trained far longer); the
-regions are ours. Looked at before, with seed 100 and our own loop: the standard parametrization at
+The shape of the paper's Figure 1, whose networks are far wider and trained far longer; the regions
+are ours. Looked at before, with seed 100 and our own loop: the standard parametrization at
 widths 32, 128 and 256 and muP at 128, by which initial values, rates, and the number of updates
 were chosen.
 

@@ -18,7 +18,7 @@ from attnjax.models.base import Model, SymbolModel
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.models.sown_attention import QueryKeyWords, WordKind
 from attnjax.reporting.notebook import show
-from attnjax.trained.intermediates import OUTPUT, module_outputs
+from attnjax.trained.intermediates import OUTPUT, outputs_with
 from attnjax.trained.predict import (
     MAX_SYMBOLS,
     Answer,
@@ -188,7 +188,7 @@ class OpenRun(Trained):
     ) -> dict[str, np.ndarray]:
         read, written = self._read(source, target)
         given = np.asarray([START, *written[:-1]])
-        return module_outputs(self.model, self.params, read, given, arrays)
+        return outputs_with(self.model, self.params, read, given, arrays)
 
     def _read(self, source: str | np.ndarray, target: str | None) -> tuple[Any, list[int]]:
         """Return the source as the model reads it, and the ids of the target or of the answer."""
