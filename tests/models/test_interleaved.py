@@ -28,6 +28,7 @@ from attnjax.models.language_model import LanguageModel
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, Interleaved
 from attnjax.nn.norm import RMSNorm
+from tests import jitted
 from tests.models.small import GIVEN, HEADS, SOURCE, initial
 from tests.models.stepwise import stepped_and_parallel
 
@@ -69,7 +70,7 @@ def test_two_stacks_whose_layers_are_all_alike_are_one(float64):
     words = jnp.array([[3, 4, 5], [6, 7, 2]]), jnp.array([[1, 5, 6], [1, 8, 0]])
     variables = initial(own)
     outputs = [
-        model.apply({"params": variables}, *words, deterministic=True, method="features")[0]
+        jitted.apply(model, {"params": variables}, *words, deterministic=True, method="features")[0]
         for model in (own, language_model(layer=DELTA, interleaved=other))
     ]
     np.testing.assert_array_equal(*outputs)
@@ -113,6 +114,8 @@ PAIRS = {
 def test_steps_of_a_mixed_stack_equal_all_words_at_once(name, float64):
     own, other = PAIRS[name]
     model = language_model(layer=own, interleaved=Interleaved(layer=other, period=2))
+    if name != next(iter(PAIRS)):  # of three layers, two are of one kind
+        model = model.clone(num_layers=2)
     stepped, parallel = stepped_and_parallel(model, initial(model), SOURCE, GIVEN)
     np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-9)
 
