@@ -102,14 +102,8 @@ def of_records(rows: Sequence[Row]) -> Iterator[str]:
     recorded = {row.variant: [made for made in row.records if made.run is None] for row in rows}
     alike = defaultdict[str, list[str]](list)
     for row in rows:
-        records = recorded[row.variant]
-        if records:
-            seeds = ", ".join(str(record.seed) for record in records)
-            some = "" if len(records) == len(row.records) else f" (seeds {seeds})"
-            tuned = in_words([*records[0].tuned.values()])
-            alike[recorded_by(records)].append(
-                f"{row.variant}{some}{f', tuned to {tuned}' if tuned else ''}"
-            )
+        if records := recorded[row.variant]:
+            alike[recorded_by(records)].append(_recorded_row(row, records))
     for made, names in alike.items():
         shown = "; ".join(names) if len(names) <= MANY else f"{len(names)} variants"
         yield f"recorded, not trained here: {shown}, by {made}"
@@ -120,6 +114,14 @@ def of_records(rows: Sequence[Row]) -> Iterator[str]:
             f"runs here are on {', '.join(sorted(here))}: machines of other kinds round otherwise, "
             "and verdicts between recorded and trained rows are over several kinds"
         )
+
+
+def _recorded_row(row: Row, records: Sequence[Record]) -> str:
+    """Name a row by its variant, the seeds that are recorded if not all are, and its tuning."""
+    seeds = ", ".join(str(record.seed) for record in records)
+    some = "" if len(records) == len(row.records) else f" (seeds {seeds})"
+    tuned = in_words([*records[0].tuned.values()])
+    return f"{row.variant}{some}{f', tuned to {tuned}' if tuned else ''}"
 
 
 def _limited(command: Sequence[str], loaded: ExperimentFile, rows: Sequence[Row]) -> str:
