@@ -111,8 +111,7 @@ def of_records(rows: Sequence[Row]) -> Iterator[str]:
                 f"{row.variant}{some}{f', tuned to {tuned}' if tuned else ''}"
             )
     for made, names in alike.items():
-        shown = "; ".join(names) if len(names) <= MANY else f"{len(names)} variants"
-        yield f"recorded, not trained here: {shown}, by {made}"
+        yield f"recorded, not trained here: {_named(names)}, by {made}"
     kinds = {record.kind for records in recorded.values() for record in records}
     here = {record.kind for row in rows for record in row.records if record.run is not None}
     if here and kinds - here:
@@ -120,6 +119,11 @@ def of_records(rows: Sequence[Row]) -> Iterator[str]:
             f"runs here are on {', '.join(sorted(here))}: machines of other kinds round otherwise, "
             "and verdicts between recorded and trained rows are over several kinds"
         )
+
+
+def _named(variants: Sequence[str]) -> str:
+    """Return the names of variants, or how many there are."""
+    return "; ".join(variants) if len(variants) <= MANY else f"{len(variants)} variants"
 
 
 def _limited(command: Sequence[str], loaded: ExperimentFile, rows: Sequence[Row]) -> str:
