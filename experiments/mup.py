@@ -1,5 +1,6 @@
 """Does one learning rate suit all widths?  Yang et al. 2022 (Tensor Programs V).
 
+No records as of now: the design is new.
 In the usual parametrization, every matrix drawn with the variance 1 / fan-in and one rate of Adam
 for all parameters, a wider network wants a smaller rate. In the maximal update parametrization
 (muP) initial values, rates and scales go with the width such that the best rate stays where it is,
@@ -12,8 +13,8 @@ network. How steeply the best rate falls is read off a parabola through the best
 beside it, for each seed. The characters' own entropy is 4.8 bits: at least 4.2 is wanted of what
 the slopes are read off.
 
-The shape of the paper's Figure 1 (its networks are 128 to 8,192 wide, and trained far longer); the
-regions are ours. Looked at before, with seed 100 and our own loop: the standard parametrization at
+The shape of the paper's Figure 1, whose networks are far wider and trained far longer; the regions
+are ours. Looked at before, with seed 100 and our own loop: the standard parametrization at
 widths 32, 128 and 256 and muP at 128, by which initial values, rates, and the number of updates
 were chosen.
 
@@ -138,7 +139,7 @@ ablation = Ablation(
         Claim(
             text="muP: at the narrow network's rate the widest is better",
             estimand=at_one_rate("mup", better=WIDTHS[-1], worse=BASE),
-            high=-0.1,
+            high=-0.05,
             given=narrow_learns,
             source=figure_1,
         ),

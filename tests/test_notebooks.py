@@ -26,4 +26,6 @@ def test_a_notebook_runs(path: Path, tmp_path: Path):
         for output in cell.get("outputs", ())
         if "data" in output
     )
-    assert {"first-ablation": "attention matters", "translator": "<svg"}[path.stem] in html
+    shown = {"first-ablation": "attention matters", "translator": "<svg"}
+    shown |= {"induction": "<svg", "widths": "change of the logits"}
+    assert shown[path.stem] in html

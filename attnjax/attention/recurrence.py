@@ -15,7 +15,8 @@ do, T / C of them; all else is products of matrices. Within a chunk the delta ru
 
     u_t + b_t sum over s < t of (k_t . a_{s+1} ... a_t k_s) u_s = b_t (v_t - (decayed state)^T k_t)
 
-are a linear system, lower triangular, whose inverse is a product of the same kind.
+are a linear system, lower triangular. It is solved for the values that words write and for what
+they erase of any state, by products with the inverse.
 
 Source: Sun et al. 2023, section 2.1 (one decay); Yang et al. 2024a, section 4 (a decay for each
 feature, chunks in log space); Dao and Gu 2024, section 6 (chunks); Yang et al. 2024b, section 3
@@ -23,7 +24,7 @@ feature, chunks in log space); Dao and Gu 2024, section 6 (chunks); Yang et al. 
 """
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -36,7 +37,8 @@ CHUNK = 64
 """The number of words C of a chunk, a power of 2."""
 
 BLOCK = 8
-"""The decays between all pairs of this many words are computed feature by feature."""
+"""The decays between all pairs of this many words are computed feature by feature, and triangular
+blocks of this many numbers inverted row by row."""
 
 SHUT = -60.0
 """A log-decay below which a word restarts the state, exp(-60) = 1e-26: differences of sums of
@@ -123,57 +125,61 @@ def _in_chunks(
     to_end = jnp.where(part == last, jnp.exp(log_decay[..., -1:, :] - log_decay), 0)
     over = jnp.swapaxes(jnp.where(last == 0, jnp.exp(log_decay[..., -1:, :]), 0), -1, -2)
 
+    products = partial(decayed_products, log_decay=log_decay, meet=meet)
     written = strength * value
     erased = None
     if delta_rule:
-        pairs = jnp.where(meet, decayed_products(key, key, log_decay), 0)
-        inverse = invert_unit_lower(strength * jnp.tril(pairs, -1))
-        written, erased = inverse @ written, inverse @ (strength * arriving * key)
-    kept = jnp.swapaxes(to_end * key, -1, -2)
-    added = kept @ written
+        system = strength * jnp.tril(products(key, key), -1)
+        written, erased = solve_unit_lower(system, (written, strength * arriving * key))
+    kept = to_end * key
 
-    def next_chunk(state: jax.Array, chunk: tuple) -> tuple[jax.Array, jax.Array]:
-        over, added, removed = chunk
-        after = over * state + added
-        return (after if removed is None else after - removed @ state), state
+    def next_chunk(state: jax.Array, chunk: tuple) -> tuple[jax.Array, tuple]:
+        over, kept, written, erased = chunk
+        if erased is not None:
+            written = written - erased @ state
+        return over * state + jnp.swapaxes(kept, -1, -2) @ written, (state, written)
 
-    removed = None if erased is None else kept @ erased
-    leading = jax.tree.map(lambda x: jnp.moveaxis(x, -3, 0), (over, added, removed))
-    state, before = jax.lax.scan(next_chunk, jnp.zeros_like(added[..., 0, :, :]), leading)
-    before = jnp.moveaxis(before, 0, -3)
-    if erased is not None:
-        written = written - erased @ before
-    weights = jnp.where(meet, decayed_products(query, key, log_decay), 0)
-    context = (arriving * query) @ before + weights @ written
+    empty = jnp.zeros((*key.shape[1:-2], key.shape[-1], value.shape[-1]), written.dtype)
+    state, (before, written) = jax.lax.scan(next_chunk, empty, (over, kept, written, erased))
+    context = (arriving * query) @ before + products(query, key) @ written
+    context = jnp.moveaxis(context, 0, -3)
     context = context.reshape(*context.shape[:-3], -1, context.shape[-1])
     return context[..., :length, :], state
 
 
 def _split(x: jax.Array, *, size: int, number: int) -> jax.Array:
-    """[..., T, any] -> [..., N, C, any], padded with 0, in float32 or wider if x is numbers."""
+    """[..., T, any] -> [N, ..., C, any], padded with 0, in float32 or wider if x is numbers."""
     behind = number * size - x.shape[-2]
     x = jnp.pad(x, [*[(0, 0)] * (x.ndim - 2), (0, behind), (0, 0)])
-    x = x.reshape(*x.shape[:-2], number, size, x.shape[-1])
+    x = jnp.moveaxis(x.reshape(*x.shape[:-2], number, size, x.shape[-1]), -3, 0)
     return x if x.dtype == bool else x.astype(wide(x))
 
 
 def decayed_products(
-    query: Float[Array, "*B C K"], key: Float[Array, "*B C K"], log_decay: Float[Array, "*B C _"]
+    query: Float[Array, "*B C K"],
+    key: Float[Array, "*B C K"],
+    log_decay: Float[Array, "*B C _"],
+    meet: Bool[Array, "*B C C"],
 ) -> Float[Array, "*B C C"]:
-    """Return sum over i of q_ti k_si exp(d_ti - d_si) for s <= t, and 0 for s > t.
+    """Return sum over i of q_ti k_si exp(d_ti - d_si) for pairs that `meet`, and 0 for others.
 
-    d are sums of log-decays, [..., C, 1] or [..., C, K]; C is a power of 2. No exponent is above 0:
-    the later half of the queries meets the keys of the earlier half in one product, with the decay
-    from each key to the half's last word and from there to each query; each half by itself is the
-    same problem.
+    No pair with s > t meets. d are sums of log-decays, [..., C, 1] or [..., C, K]; C is a power of
+    2. No exponent is above 0: the later half of the queries meets the keys of the earlier half in
+    one product, with the decay from each key to the half's last word and from there to each query;
+    each half by itself is the same problem.
 
     Source: Yang et al. 2024a, section 4.3, there by blocks of one size.
     """
-    *leading, size, width = log_decay.shape
-    if width == 1:
+    if log_decay.shape[-1] == 1:
         exponent = log_decay - jnp.swapaxes(log_decay, -1, -2)
-        decay = jnp.exp(jnp.where(_lower(exponent), exponent, -jnp.inf))
+        decay = jnp.exp(jnp.where(meet, exponent, -jnp.inf))
         return (query @ jnp.swapaxes(key, -1, -2)) * decay
+    return jnp.where(meet, _products_by_feature(query, key, log_decay), 0)
+
+
+def _products_by_feature(query: jax.Array, key: jax.Array, log_decay: jax.Array) -> jax.Array:
+    """Return `decayed_products` of all pairs s <= t, with a decay for each feature."""
+    *leading, size, _ = log_decay.shape
     if size <= BLOCK:
         exponent = log_decay[..., :, None, :] - log_decay[..., None, :, :]
         lower = _lower(exponent[..., 0])[..., None]
@@ -184,7 +190,7 @@ def decayed_products(
         return x.reshape(*leading, 2, size // 2, x.shape[-1])
 
     query, key, log_decay = halves(query), halves(key), halves(log_decay)
-    own = decayed_products(query, key, log_decay)
+    own = _products_by_feature(query, key, log_decay)
     middle = log_decay[..., 0, -1:, :]
     later = query[..., 1, :, :] * jnp.exp(log_decay[..., 1, :, :] - middle)
     earlier = key[..., 0, :, :] * jnp.exp(middle - log_decay[..., 0, :, :])
@@ -197,15 +203,46 @@ def _lower(square: jax.Array) -> jax.Array:
     return jnp.tril(jnp.ones_like(square, bool))
 
 
+def solve_unit_lower[T](strict: Float[Array, "*B C C"], right: T) -> T:
+    """Return (I + A)^-1 R of a strictly lower triangular A, for a tree of R, [..., C, any].
+
+    The inverse has no gradient of its own: those of the solution are solutions of such systems,
+    two products for each one.
+    """
+    inverse = invert_unit_lower(jax.lax.stop_gradient(strict))
+
+    def multiply(solution: T) -> T:
+        return jax.tree.map(lambda x: x + strict @ x, solution)
+
+    def solve(_: Any, right: T) -> T:
+        return jax.tree.map(lambda x: inverse @ x, right)
+
+    def solve_transposed(_: Any, right: T) -> T:
+        return jax.tree.map(lambda x: jnp.swapaxes(inverse, -1, -2) @ x, right)
+
+    return jax.lax.custom_linear_solve(multiply, right, solve, solve_transposed)
+
+
 def invert_unit_lower(strict: Float[Array, "*B C C"]) -> Float[Array, "*B C C"]:
     """Return (I + A)^-1 of a strictly lower triangular A; C is a power of 2.
 
-    [[X, 0], [Y, Z]]^-1 = [[X^-1, 0], [-Z^-1 Y X^-1, Z^-1]], from blocks of one number on: the
-    blocks of each size at once, as products of matrices.
+    Blocks of BLOCK numbers on the diagonal are inverted row by row, all of them at once; then
+
+        [[X, 0], [Y, Z]]^-1 = [[X^-1, 0], [-Z^-1 Y X^-1, Z^-1]]
+
+    for the blocks of each size at once, as products of matrices.
     """
     *leading, size, _ = strict.shape
-    inverse = jnp.ones((*leading, size, 1, 1), strict.dtype)
-    width = 1
+    width = min(BLOCK, size)
+    diagonal = jnp.stack(
+        [strict[..., n : n + width, n : n + width] for n in range(0, size, width)], axis=-3
+    )
+    unit = jnp.eye(width, dtype=strict.dtype)
+    inverse = jnp.broadcast_to(unit[:1], (*diagonal.shape[:-2], 1, width))
+    for row in range(1, width):
+        earlier = (diagonal[..., row, :row, None] * inverse).sum(-2, keepdims=True)
+        new = jnp.broadcast_to(unit[row : row + 1], earlier.shape) - earlier
+        inverse = jnp.concatenate([inverse, new], axis=-2)
     while width < size:
         number = size // (2 * width)
         first, second = (inverse[..., i::2, :, :] for i in (0, 1))

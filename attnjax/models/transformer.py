@@ -90,9 +90,7 @@ class Transformer(SequenceModel, PackingModel):
                 f"{path}.cross_attention": layer.cross_attention for path, layer in decoders.items()
             },
         }
-        target = {
-            f"{path}.self_attention": layer.self_attention for path, layer in decoders.items()
-        }
+        target = {f"{path}.self_attention": each.self_attention for path, each in decoders.items()}
         keys = source if side == "source" else target
         return smallest_limit({"model.position": self.position, **keys})
 

@@ -1,7 +1,7 @@
 """Attention weights in a notebook: the picture of the report, head by head."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,8 +52,14 @@ def show(weights: Any, rows: Sequence[str] = (), columns: Sequence[str] = ()) ->
             picture = Picture(source=source, target=target, weights=head)
             drawn = figure.attention(title or "weights", picture)
             figures.append(FIGURE.format(title, drawn))
+    return side_by_side(figures)
+
+
+def side_by_side(figures: Iterable[str]) -> Drawing:
+    """Return a drawing of several figures, in the colors of the report."""
     box = f"display: flex; flex-wrap: wrap; gap: 1.5rem; {_colors()}"
-    return Drawing(f'<div style="{box}">{"".join(figures)}</div>')
+    with drawing.in_one_process():
+        return Drawing(f'<div style="{box}">{"".join(figures)}</div>')
 
 
 def _colors() -> str:

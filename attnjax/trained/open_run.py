@@ -1,6 +1,6 @@
 """A trained run in use: `run = attnjax.open("runs/luong2015/dot/seed-10")`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from attnjax.models.base import Model, SymbolModel
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.models.sown_attention import QueryKeyWords, WordKind
 from attnjax.reporting.notebook import show
+from attnjax.trained.intermediates import OUTPUT, outputs_with
 from attnjax.trained.predict import (
     MAX_SYMBOLS,
     Answer,
@@ -132,8 +133,7 @@ class OpenRun(Trained):
             UserError: the model shows no attention, a text is too long, or the source has no
                 symbols.
         """
-        read = encoded(self, [(1, source)], "the source")[0] if isinstance(source, str) else source
-        written = self._written(read, target)
+        read, written = self._read(source, target)
         given = np.asarray([[START, *written[:-1]]])
         attentions = _attentions(self.model, self.params, np.asarray(read)[None], given)
         if not attentions:
@@ -153,6 +153,47 @@ class OpenRun(Trained):
             sides = zip(kinds, ids, weights.shape[1:], strict=True)
             heads[name] = HeadWeights(name, weights, *(words(*side) for side in sides))
         return heads
+
+    def intermediates(
+        self, source: str | np.ndarray, target: str | None = None
+    ) -> dict[str, np.ndarray]:
+        """Return the output of every module of the model by its path; its own has the path "".
+
+        An array is [T, D] or of more axes, without one for examples. The residual stream after a
+        layer is the output of the layer, "layers_0". Source and target are as in `attention`; left
+        out are modules that are called more than once, or once for each head or each step.
+
+        Raises:
+            UserError: a text is too long, or the source has no symbols.
+        """
+        return self._outputs(source, target, {})
+
+    def patched(
+        self, path: str, array: Any, source: str | np.ndarray, target: str | None = None
+    ) -> np.ndarray:
+        """Return the model's output if the output of the module at a path is replaced by an array.
+
+        All that comes after the module is computed from the array: where another source's value
+        at one place turns the prediction into that source's, the module carries it there.
+
+        Raises:
+            UserError: as `intermediates`; or `intermediates` has no such path, or another shape.
+
+        Source: Vig et al. 2020 (causal mediation analysis); Meng et al. 2022, section 2.
+        """
+        return self._outputs(source, target, {path: array})[OUTPUT]
+
+    def _outputs(
+        self, source: str | np.ndarray, target: str | None, arrays: Mapping[str, Any]
+    ) -> dict[str, np.ndarray]:
+        read, written = self._read(source, target)
+        given = np.asarray([START, *written[:-1]])
+        return outputs_with(self.model, self.params, read, given, arrays)
+
+    def _read(self, source: str | np.ndarray, target: str | None) -> tuple[Any, list[int]]:
+        """Return the source as the model reads it, and the ids of the target or of the answer."""
+        read = encoded(self, [(1, source)], "the source")[0] if isinstance(source, str) else source
+        return read, self._written(read, target)
 
     def _written(self, source: Any, target: str | None) -> list[int]:
         """Return the ids of a target, or of the run's own answer."""

@@ -97,7 +97,7 @@ def test_no_wide_weights_of_narrow_queries_wait_for_their_gradient(align, length
     def call(variables, query):
         return module.apply(variables, query, memory, memory, deterministic=True)
 
-    variables = jitted.init(module, jax.random.key(0), query, memory, memory, deterministic=True)
+    variables = jitted.drawn(module, query, memory, memory, deterministic=True)
     with compiled_for("tpu"):
         _, pull = jax.eval_shape(lambda *given: jax.vjp(*given), Partial(call, variables), query)
     waiting = [leaf.dtype for leaf in jax.tree.leaves(pull) if leaf.shape[-2:] == (length, length)]
@@ -283,9 +283,8 @@ def test_a_mask_is_a_subset(align):
     query, key, value, direction = (np.float32(draw(size=(1, n, 3))) for n in (3, 6, 6, 3))
     score = SquaredExponential() if isinstance(align, Normalize) else General()
     attention = Attention(score=score, align=align)
-    parameters = jitted.init(
-        attention, jax.random.key(0), query, key, value, deterministic=True, mutable=["params"]
-    ).get("params", {})
+    drawn = jitted.drawn(attention, query, key, value, deterministic=True)
+    parameters = drawn.get("params", {})
 
     def read(parameters, inputs, mask, position):
         context, seen = attention.apply(

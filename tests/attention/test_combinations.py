@@ -46,12 +46,9 @@ def inputs() -> tuple[np.ndarray, ...]:
 
 
 def drawn(attention: Any, mask: Any = None) -> Any:
-    """Random parameters, near those with which training begins, in float64."""
-    start = jitted.init(
-        attention, jax.random.key(1), *inputs(), mask, deterministic=True, mutable=["params"]
-    )
-    draw = np.random.default_rng(1).normal
-    return jax.tree.map(lambda leaf: leaf + 0.3 * draw(size=leaf.shape), start.get("params", {}))
+    """Random parameters in float64."""
+    start = jitted.drawn(attention, *inputs(), mask, deterministic=True)
+    return jax.tree.map(np.float64, start.get("params", {}))
 
 
 def context_of(

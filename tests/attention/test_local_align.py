@@ -43,8 +43,7 @@ def masked():
 
 
 def parameters_of(module, given):
-    initial = jitted.init(module, jax.random.key(1), *given, deterministic=True, mutable=["params"])
-    return initial.get("params", {})
+    return jitted.drawn(module, *given, deterministic=True).get("params", {})
 
 
 def show(module, parameters, given, mask=None, **positions):

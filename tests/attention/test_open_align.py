@@ -144,7 +144,7 @@ def test_a_stick_is_broken_in_the_order_of_positions():
     """The keys of a beam's cache do not lie in the order of their positions."""
     x = np.random.default_rng(0).normal(size=(2, S, 8))
     module = MultiHead(head=Attention(align=StickBreaking()), heads=2)
-    variables = jitted.init(module, jax.random.key(0), x, deterministic=True)
+    variables = jitted.drawn(module, x, deterministic=True)
     read = partial(jitted.apply, module, variables, deterministic=True)
     straight = read(x, mask=Causal())
     shuffled = x[:, POSITION]

@@ -19,6 +19,7 @@ from attnjax.models.rnn_decoders import LuongDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
+from tests import jitted
 from tests.models.small import GIVEN, SOURCE, small
 
 B, T, D = 2, 6, 8
@@ -38,9 +39,10 @@ def test_it_is_joined_to_the_mask_of_the_call(implementation, deterministic):
     module = MultiHead(head=Attention(mask=Window(2, 1), implementation=implementation), heads=2)
     plain = MultiHead(head=Attention(implementation="dense"), heads=2)
 
+    params = jitted.drawn(plain, X, deterministic=True)
+
     @jax.jit
     def read(x):
-        params = plain.init(jax.random.key(0), x, deterministic=True)
         how = {"deterministic": deterministic}
         own = [module.apply(params, x, mask=given, **how) for given in (None, WORDS)]
         band = DenseMask(dense)

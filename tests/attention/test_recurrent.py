@@ -134,10 +134,35 @@ def test_a_delta_rule_of_strength_one_replaces_the_value_at_its_key(float64):
     np.testing.assert_allclose(word.key @ after, word.value, atol=1e-12)
 
 
-def test_a_triangular_system_is_inverted(float64):
-    strict = np.tril(np.random.default_rng(0).normal(size=(B, 8, 8)), -1)
-    inverse = recurrence.invert_unit_lower(jnp.asarray(strict))
-    np.testing.assert_allclose(inverse, np.linalg.inv(np.eye(8) + strict), atol=1e-11)
+def test_a_triangular_system_is_solved_with_every_derivative(float64):
+    """32 numbers are four blocks, joined twice; two sides at once, as chunks ask for."""
+    draw = np.random.default_rng(0).normal
+    system = np.tril(0.5 * draw(size=(B, 32, 32)), -1)
+    sides, direction = (tuple(draw(size=(B, 32, n)) for n in (2, 3)) for _ in range(2))
+
+    def by_library(system, sides):
+        return tuple(jnp.linalg.solve(jnp.eye(32)[None] + system, side) for side in sides)
+
+    def derivatives(solve):
+        def total(system, sides):
+            solved = solve(system, sides)
+            return sum((x * d).sum() for x, d in zip(solved, direction, strict=True))
+
+        slopes = jax.grad(total, (0, 1))
+        return slopes(system, sides), jax.jvp(
+            slopes, (system, sides), (np.tril(np.cos(system), -1), sides)
+        )[1]
+
+    found, expected = jax.jit(
+        lambda: (derivatives(recurrence.solve_unit_lower), derivatives(by_library))
+    )()
+    lower = np.tri(32, k=-1, dtype=bool)
+    found, expected = (
+        jax.tree.map(lambda x: np.where(lower, x, 0) if x.shape[-1] == 32 else x, tree)
+        for tree in (found, expected)
+    )
+    largest = max(np.abs(x).max() for x in jax.tree.leaves(expected))
+    chex.assert_trees_all_close(found, expected, rtol=1e-9, atol=1e-11 * largest)
 
 
 def softplus(x):

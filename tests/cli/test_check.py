@@ -26,9 +26,11 @@ class Signed(FeatureMap):
 """
 
 OWN_NORM_AND_MASK = """
-
 from dataclasses import dataclass
 import jax
+from attnjax.config.vary import vary
+from attnjax.experiment import Ablation
+from tests.tiny import base
 from attnjax.attention.mask import Mask
 from attnjax.nn.norm import Norm
 
@@ -122,7 +124,7 @@ def test_a_part_that_raises_is_found_and_the_others_are_tried(capsys, tmp_path):
 
 def test_an_own_norm_and_an_own_mask_are_tried(capsys, tmp_path):
     path = tmp_path / "mine.py"
-    path.write_text(Path(TINY).read_text() + OWN_NORM_AND_MASK)
+    path.write_text(OWN_NORM_AND_MASK)  # without the score of tiny, which is tried above
     assert main(["check", str(path)]) == 1
     said = capsys.readouterr().out
     norm = "Cancelling (variant own, model.residual.norm): an offset costs no accuracy: the result"

@@ -122,12 +122,16 @@ def test_draws_depend_on_the_seed_and_the_number_alone():
 
 
 def test_a_draw_is_of_the_sentences_number_in_whatever_row():
-    search, limit = Sample(size=20), jnp.asarray([5, 5])
-    logits = jnp.zeros((2, 20, VOCABULARY))
+    search, limit = Sample(size=20), np.array([5, 5])
+    logits = np.zeros((2, 20, VOCABULARY), np.float32)
+
+    @jax.jit
+    def last(numbers):
+        state = search.init(jnp.asarray(limit), LENGTH, numbers)
+        return search.advance(state, jnp.asarray(logits), jnp.int32(0))[0].last
 
     def drawn(*numbers: int) -> np.ndarray:
-        state = search.init(limit, LENGTH, jnp.asarray(numbers))
-        return np.asarray(search.advance(state, logits, jnp.int32(0))[0].last)
+        return np.asarray(last(np.array(numbers)))
 
     np.testing.assert_array_equal(drawn(40, 41), drawn(41, 40)[::-1])
     assert (drawn(40, 41) != drawn(0, 1)).any(1).all()

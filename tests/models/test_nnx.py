@@ -12,6 +12,7 @@ from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import EncoderLayer, PostNorm
+from tests import jitted
 
 X = jnp.asarray(np.random.default_rng(0).normal(size=(2, 3, 16)), jnp.float32)
 MASK = Padding(jnp.array([[True, True, True], [True, True, False]]))
@@ -41,7 +42,7 @@ def test_the_bridge_computes_what_the_module_does(module, inputs):
     bridged.lazy_init(*inputs, deterministic=True)
     found = bridged(*inputs, deterministic=True)
     params = nnx.to_pure_dict(nnx.state(bridged, nnx.Param))
-    expected = module.apply({"params": params}, *inputs, deterministic=True)
+    expected = jitted.apply(module, {"params": params}, *inputs, deterministic=True)
     np.testing.assert_allclose(found, expected, atol=1e-6)
-    own = module.init(jax.random.key(0), *inputs, deterministic=True, mutable=["params"])["params"]
+    own = jitted.drawn(module, *inputs, deterministic=True)["params"]
     assert jax.tree.map(jnp.shape, params) == jax.tree.map(jnp.shape, own)

@@ -14,7 +14,7 @@ from attnjax.attention.local_align import LocalMonotonic, LocalPredictive
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Learned
 from attnjax.attention.position_score import Alibi, Relative, Rotary
-from attnjax.attention.score import Additive, General, Location
+from attnjax.attention.score import Additive, Dot, General, Location
 from attnjax.attention.self_attentive import SelfAttentive
 from attnjax.data.batch_plan import Batch, PackedBatch
 from attnjax.errors import UserError
@@ -109,10 +109,16 @@ MODELS = {
     "transformer": small,
     "transformer, pre-norm": lambda: small(layers=1, residual=PreNorm()),
     "transformer, batch norm": lambda: small(layers=1, residual=PreNorm(norm=BatchNorm())),
+    "transformer, batch norm and learned positions": lambda: small(
+        layers=1, position=Learned(max_length=12), residual=PreNorm(norm=BatchNorm())
+    ),
     "transformer, learned positions": lambda: small(layers=1, position=Learned(max_length=12)),
     "transformer, rotary": lambda: small(Rotary(), layers=1),
     "transformer, ALiBi": lambda: small(Alibi(), layers=1),
     "transformer, relative": lambda: small(Relative(max_distance=2), layers=1),
+    "transformer, ALiBi and relative": lambda: small(
+        Alibi(score=Relative(score=Dot(), max_distance=2)), layers=1
+    ),
     "transformer, location": lambda: small(Location(max_length=12), layers=1),
     "transformer, local-m": lambda: small(layers=1, align=LocalMonotonic(reach=1)),
     "transformer, local-p": lambda: small(layers=1, align=LocalPredictive(reach=2)),
@@ -128,7 +134,7 @@ MODELS = {
     ),
     "backward encoder": lambda: seq2seq(
         encoder=Encoder(cell=LSTM(), width=WIDTH, direction="backward"),
-        decoder=LuongDecoder(width=WIDTH),
+        decoder=LuongDecoder(width=WIDTH, feeding=NoInputFeeding()),
     ),
     "bahdanau": bahdanau,
     "bahdanau, LSTM": lambda: bahdanau(cell=LSTM()),
@@ -140,9 +146,17 @@ MODELS = {
 
 
 WITHIN = {
-    "transformer": "transformer, pre-norm",
+    "transformer": "transformer, ALiBi and relative",
+    "transformer, pre-norm": "transformer, batch norm and learned positions",
+    "transformer, batch norm": "transformer, batch norm and learned positions",
+    "transformer, learned positions": "transformer, batch norm and learned positions",
+    "transformer, rotary": "language model, rotary",
+    "transformer, ALiBi": "transformer, ALiBi and relative",
+    "transformer, relative": "transformer, ALiBi and relative",
+    "luong": "luong, two layers",
     "luong, location": "transformer, location",
     "luong, local-p": "transformer, local-p",
+    "luong, no input feeding": "backward encoder",
     "luong, Elman": "luong, two layers",
     "bahdanau, LSTM": "bahdanau",
     "language model": "language model, rotary",

@@ -43,6 +43,7 @@ MODEL = Transformer(
         ),
         cross_attention=CROSS,
         feed_forward=SMALL,
+        value_residual=0.5,
     ),
     decoder_interleaved=Interleaved(
         layer=DecoderLayer(
@@ -57,6 +58,7 @@ MODEL = Transformer(
             ),
             cross_attention=CROSS,
             feed_forward=SMALL,
+            value_residual=0.5,
         ),
         period=2,
     ),

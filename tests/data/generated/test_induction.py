@@ -33,7 +33,7 @@ def corpus(request):
 def read(example: Encoded, task: NextWords) -> tuple[list[str], dict[int, str]]:
     """The words of an example, and the word that is asked for at each place."""
     pieces = PIECES[type(task)]
-    asked = {int(place): pieces[label] for place, label in example.target}
+    asked = {place: pieces[label] for place, label in np.asarray(example.target).tolist()}
     return [pieces[word] for word in example.source], asked
 
 
