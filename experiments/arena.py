@@ -44,8 +44,7 @@ from attnjax.training import Adam, Cosine, LabelEntropy, Training
 BATCH = 64
 RIGHT, BEYOND = "label_accuracy", "label_accuracy_beyond"
 rotary = attention.MultiHead(heads=2, head=attention.Attention(score=attention.Rotary()))
-network = FeedForward(width=128)
-layer = DecoderLayer(self_attention=rotary, cross_attention=None, feed_forward=network)
+layer = DecoderLayer(rotary, FeedForward(width=128), cross_attention=None)
 
 
 def column(task: data.LabeledPlaces, updates: int, longest: int) -> Experiment:
