@@ -105,8 +105,7 @@ def of_records(rows: Sequence[Row]) -> Iterator[str]:
         if records := recorded[row.variant]:
             alike[recorded_by(records)].append(_recorded_row(row, records))
     for made, names in alike.items():
-        shown = "; ".join(names) if len(names) <= MANY else f"{len(names)} variants"
-        yield f"recorded, not trained here: {shown}, by {made}"
+        yield f"recorded, not trained here: {_named(names)}, by {made}"
     kinds = {record.kind for records in recorded.values() for record in records}
     here = {record.kind for row in rows for record in row.records if record.run is not None}
     if here and kinds - here:
@@ -122,6 +121,11 @@ def _recorded_row(row: Row, records: Sequence[Record]) -> str:
     some = "" if len(records) == len(row.records) else f" (seeds {seeds})"
     tuned = in_words([*records[0].tuned.values()])
     return f"{row.variant}{some}{f', tuned to {tuned}' if tuned else ''}"
+
+
+def _named(variants: Sequence[str]) -> str:
+    """Return the names of variants, or how many there are."""
+    return "; ".join(variants) if len(variants) <= MANY else f"{len(variants)} variants"
 
 
 def _limited(command: Sequence[str], loaded: ExperimentFile, rows: Sequence[Row]) -> str:

@@ -50,6 +50,7 @@ def test_each_other_setting_is_whole(path, setting):
         sees = isinstance(model, Captioner)
         source, size = (jnp.ones((1, 8, 8, 3)), None) if sees else (ids, 9)
         target = ids[:, :1] if getattr(model, "predicts_label", False) else ids
+        target = jnp.ones((1, 2, 2), jnp.int32) if model.gives_labels else target
         start = functools.partial(model.with_vocabularies(size, 9).init, deterministic=True)
         assert jax.eval_shape(start, jax.random.key(0), source, target), name
 
