@@ -73,8 +73,9 @@ def test_a_closed_or_full_output_is_no_traceback(command, code):
         pytest.param("2>/dev/full >/dev/null", marks=pytest.mark.long),
     ],
 )
+@pytest.mark.usefixtures("tiny_runs")  # which have compiled its programs
 def test_a_run_goes_on_when_nobody_hears_of_it(tmp_path, streams):
-    words = f"attnjax run {TINY} --variant scaled --seeds 1 --training.steps 2 --runs {tmp_path}"
+    words = f"attnjax run {TINY} --variant scaled --runs {tmp_path}"
     done = shell(f"{words} {streams}; exit ${{PIPESTATUS[0]}}")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "tiny" / "scaled" / "seed-0" / "result.json").exists()
