@@ -84,9 +84,10 @@ def test_the_claims_of_each_experiment_can_be_judged(path):
         ablation.check_claims(name, replace(experiment, metric=metric))
 
 
+# a class of a test stays a part of its process: no other test chooses taylor-features
 OWN = """
 
-from attnjax.attention.align import Align
+from attnjax.attention.feature_map import FeatureMap
 from attnjax.attention.position import Position
 from attnjax.attention.{module} import {name} as Shipped
 
@@ -97,23 +98,23 @@ class {name}({base}):
 """
 
 
-@pytest.mark.parametrize("base", ["Align", "Shipped"])
+@pytest.mark.parametrize("base", ["FeatureMap", "Shipped"])
 def test_an_own_part_with_the_name_of_a_shipped_one_is_refused(base, tmp_path):
     path, text = tmp_path / "mine.py", (Path(__file__).parents[1] / "tiny.py").read_text()
-    path.write_text(text + OWN.format(module="sparse_align", name="TopK", base=base))
+    path.write_text(text + OWN.format(module="feature_map", name="TaylorFeatures", base=base))
     with pytest.raises(UserError) as refused:
         load(path)
     assert str(refused.value) == (
-        f"{path}: attnjax.attention.sparse_align.TopK and a class of your own are both named TopK; "
-        "rename your own"
+        f"{path}: attnjax.attention.feature_map.TaylorFeatures and a class of your own are both "
+        "named TaylorFeatures; rename your own"
     )
     load_text(path.read_text(), name="mine", path=path)  # what a run has recorded goes on
 
 
 def test_the_name_of_a_part_of_another_kind_is_free(tmp_path):
     path, text = tmp_path / "mine.py", (Path(__file__).parents[1] / "tiny.py").read_text()
-    path.write_text(text + OWN.format(module="sparse_align", name="TopK", base="Position"))
-    assert "TopK" in load(path).own
+    path.write_text(text + OWN.format(module="feature_map", name="TaylorFeatures", base="Position"))
+    assert "TaylorFeatures" in load(path).own
 
 
 def test_a_path_may_be_a_text():
