@@ -1,6 +1,5 @@
 """Which attention solves which task?  The arena.
 
-No records as of now: the design is new.
 Eight tasks that are drawn at random, with lengths that training has not seen, times the layers of
 today, in one small network: two layers of width 64, a feed-forward network of 128, 2 heads. Tasks
 are those of the papers and smaller, so that a row, one layer on all tasks, takes a quarter of an

@@ -106,7 +106,7 @@ def parts(summary: Summary) -> Iterator[Part]:
 
 
 def with_intervals(summary: Summary) -> Iterator[Part]:
-    """Yield a table for each column: the numbers of every row with their intervals."""
+    """Yield a table for each column that has results: every row's numbers with their intervals."""
     crossing, found = summary.crossing, cells(summary)
     if crossing is None:
         return
@@ -117,7 +117,8 @@ def with_intervals(summary: Summary) -> Iterator[Part]:
             if cell.column == column
         )
         headings = tuple(str(MetricKey(metric)) for metric in metrics)
-        yield Part(text=column, headings=headings, rows=rows)
+        if rows:
+            yield Part(text=column, headings=headings, rows=rows)
 
 
 def marked(name: str, entered: Sequence[str]) -> str:
