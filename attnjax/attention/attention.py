@@ -217,7 +217,9 @@ class Attention(AttentionBase):
         sides = None
         if kernel and self.bias is not None:
             sides = self.bias.sides(memory.bias, mask, given, query.shape[-2])
-            kernel = kernel if sides is not None else self._without_sides()
+            if sides is None:
+                self._refuse_chosen_kernel()
+                kernel = None
         if kernel:
             product = self.score.as_dot_product(query, key, positions).times(self.align.factor())
             sink = self.align.sink_logit()
@@ -249,8 +251,8 @@ class Attention(AttentionBase):
         return dispatch.choose(self.implementation, length, mask, needed=needed, training=training)
 
     @nn.nowrap
-    def _without_sides(self) -> None:
-        """Refuse the kernel that the user chose: the bias is of pairs."""
+    def _refuse_chosen_kernel(self) -> None:
+        """Refuse a kernel that the user chose: under this mask the bias is one of pairs."""
         if self.implementation != "auto":
             raise UserError(
                 f"the bias {type(self.bias).__name__} needs the [T, S] weights under masks other "

@@ -77,21 +77,18 @@ def _by_equations(query: np.ndarray, memory: Words, *, delta_rule: bool) -> np.n
     return np.stack(contexts, axis=1)
 
 
-def by_equations(of: RecurrenceInputs) -> Problems:
+def by_equations(of: RecurrenceInputs, without: str = "") -> Problems:
     """Compare chunks and steps with the recurrence of the part's words."""
     found = _contexts(of, of.memory)
     for way in ("chunks", "steps"):
-        what = f"the context of {type(of.part).__name__} by {way}"
+        what = f"the context of {type(of.part).__name__}{without} by {way}"
         yield not_equal(what, found[way], found["equations"])
 
 
 def decay_of_one(of: RecurrenceInputs) -> Problems:
     """Compare words whose decay is 1 with a state that nothing is forgotten of."""
     kept = of.memory._replace(log_decay=jnp.zeros_like(of.memory.log_decay))
-    found = _contexts(of, kept)
-    for way in ("chunks", "steps"):
-        what = f"the context of {type(of.part).__name__} without a decay, by {way},"
-        yield not_equal(what, found[way], found["equations"])
+    yield from by_equations(of._replace(memory=kept), " without a decay")
 
 
 def strength_of_zero(of: RecurrenceInputs) -> Problems:

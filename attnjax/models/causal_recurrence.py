@@ -9,7 +9,8 @@ from flax import linen as nn
 from jaxtyping import Array
 
 from attnjax.attention.attention import AttentionBase
-from attnjax.attention.mask import Causal, Mask, MaskLike, Padding, as_mask
+from attnjax.attention.key_rules import key_rules
+from attnjax.attention.mask import MaskLike, as_mask
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
 from attnjax.errors import UserError
@@ -69,7 +70,14 @@ class CausalRecurrence(AttentionBase):
                 "CausalRecurrence reads one sequence in its order: it is self-attention, without "
                 "positions; got other queries than keys, or positions"
             )
-        present = _present(as_mask(mask, query), memory)
+        present, _, causal = key_rules(as_mask(mask, query), "CausalRecurrence", packs=False)
+        if not causal:
+            raise UserError(
+                "CausalRecurrence reads from left to right: it wants the mask Causal, and stands "
+                "in a decoder's layer; in an encoder's Recurrence does"
+            )
+        every = jnp.ones(memory.shape[:-1], bool)
+        read = every if present is None else every & present
 
         def step(cell: Cell, carry: Any, word: tuple[Array, Array]) -> tuple[Any, Array]:
             projected, present = word
@@ -79,31 +87,10 @@ class CausalRecurrence(AttentionBase):
 
         unit, flat = self._unit(query.shape[-1]), memory.reshape(-1, *memory.shape[-2:])
         start = unit.initial(flat.shape[0], flat.dtype)
-        _, states = scan_time(step)(unit, start, (flat, present.reshape(*flat.shape[:-1], 1)))
+        words = flat, read.reshape(*flat.shape[:-1], 1)
+        _, states = scan_time(step)(unit, start, words)
         return states.reshape(query.shape)
 
     def _unit(self, width: int) -> Cell:
         """Return the cell with states of this width, the same in every call."""
         return self.cell.clone(parent=self, name="unit", width=width)
-
-
-def _present(mask: Mask, memory: Array) -> Array:
-    """Return the words [..., S] that are read; refuse a mask without causality, or another one."""
-    present, causal = jnp.ones(memory.shape[:-1], bool), False
-    for rule in mask.rules():
-        match rule:
-            case Padding():
-                present &= rule.present
-            case Causal():
-                causal = True
-            case _:
-                raise UserError(
-                    "CausalRecurrence takes the masks Causal and Padding; got "
-                    f"{type(rule).__name__}"
-                )
-    if not causal:
-        raise UserError(
-            "CausalRecurrence reads from left to right: it wants the mask Causal, and stands in a "
-            "decoder's layer; in an encoder's Recurrence does"
-        )
-    return present

@@ -22,6 +22,7 @@ from attnjax.models.transformer_layers import (
     Interleaved,
     PreNorm,
     Residual,
+    check_no_cross_attention,
     decode_in_parallel,
     stacked,
 )
@@ -34,6 +35,15 @@ Places = Int[Array, "B K"]
 """Positions in a source, 0 the first word."""
 Asked = Int[Array, "B K 2"]
 """Places and the labels there; a label PAD: nothing is asked."""
+
+
+def check_labeler(model: Model, owner: str) -> None:
+    """Refuse, in its owner's name, a model that gives no labels to words of a source."""
+    if not isinstance(model, Labeler):
+        raise UserError(
+            f"{owner} wants a model that gives labels to words, a Labeler; got "
+            f"{type(model).__name__}"
+        )
 
 
 class Labeler(Model):
@@ -77,11 +87,7 @@ class Labeler(Model):
 
     @nn.nowrap
     def with_vocabularies(self, source: int | None, target: int | None) -> Self:
-        layers = (self.layer, *([self.interleaved.layer] if self.interleaved else []))
-        if any(getattr(layer, "cross_attention", None) is not None for layer in layers):
-            raise UserError(
-                "a Labeler has no other text to attend to: model.layer.cross_attention:none"
-            )
+        check_no_cross_attention("Labeler", self.layer, self.interleaved)
         return super().with_vocabularies(source, target)
 
     @nn.nowrap

@@ -29,6 +29,7 @@ from attnjax.models.transformer_layers import (
     Interleaved,
     PreNorm,
     Residual,
+    check_no_cross_attention,
     decode_in_parallel,
     stacked,
     step_layers,
@@ -93,11 +94,7 @@ class LanguageModel(SequenceModel, PackingModel):
 
     @nn.nowrap
     def with_vocabularies(self, source: int | None, target: int | None) -> Self:
-        layers = (self.layer, *([self.interleaved.layer] if self.interleaved else []))
-        if any(getattr(layer, "cross_attention", None) is not None for layer in layers):
-            raise UserError(
-                "a LanguageModel has no other text to attend to: model.layer.cross_attention:none"
-            )
+        check_no_cross_attention("LanguageModel", self.layer, self.interleaved)
         return super().with_vocabularies(source, target)
 
     @nn.nowrap

@@ -295,6 +295,24 @@ class Interleaved:
     period: PositiveInt = 4
 
 
+def check_no_cross_attention(
+    owner: str, layer: EncoderLayer | DecoderLayer, interleaved: Interleaved | None
+) -> None:
+    """Refuse, in a model's name, layers with attention to another text."""
+    for kind in (layer, *([interleaved.layer] if interleaved else [])):
+        if getattr(kind, "cross_attention", None) is not None:
+            raise UserError(
+                f"a {owner} has no other text to attend to: model.layer.cross_attention:none"
+            )
+
+
+def kinds_from_below(layer: Any, interleaved: Interleaved | None, number: int) -> list[Any]:
+    """Return the kind of each layer of a stack: which of the two stands at its position."""
+    period = number + 1 if interleaved is None else interleaved.period
+    other = None if interleaved is None else interleaved.layer
+    return [layer if place % period else other for place in range(1, number + 1)]
+
+
 def stacked(
     layer: Any, interleaved: Interleaved | None, number: int, *, residual: Residual, dropout: float
 ) -> list[Any]:
@@ -309,14 +327,8 @@ def stacked(
             f"{type(interleaved.layer).__name__}"
         )
 
-    def kind(position: int) -> Any:
-        """Return the layer at a position from below, 1 the lowest."""
-        if interleaved is None or position % interleaved.period:
-            return layer
-        return interleaved.layer
-
     own = {"residual": residual, "dropout": dropout}
-    return [inherit(kind(position), **own) for position in range(1, number + 1)]
+    return [inherit(kind, **own) for kind in kinds_from_below(layer, interleaved, number)]
 
 
 def decode_in_parallel(

@@ -19,7 +19,7 @@ from attnjax.files import plain_file
 from attnjax.results.judging import judge
 from attnjax.results.read import read_runs
 from attnjax.results.record import Record
-from attnjax.results.stand_in import recorded_by, standing_in
+from attnjax.results.stand_in import listed, recorded_by, standing_in
 from attnjax.results.summary import Column, Row, Summary
 from attnjax.runs import failures
 from attnjax.runs.data_digests import check_alike
@@ -28,9 +28,6 @@ from attnjax.runs.manifest import experiment_file, read, warn_of_text
 from attnjax.runs.result import RESULT, finished_runs
 
 FILE = "summary.json"
-
-MANY = 24
-"""More recorded rows than these are counted, not named."""
 
 
 def experiments(folder: Path) -> list[Path]:
@@ -105,7 +102,7 @@ def of_records(rows: Sequence[Row]) -> Iterator[str]:
         if records := recorded[row.variant]:
             alike[recorded_by(records)].append(_recorded_row(row, records))
     for made, names in alike.items():
-        yield f"recorded, not trained here: {_named(names)}, by {made}"
+        yield f"recorded, not trained here: {listed(names, '; ')}, by {made}"
     kinds = {record.kind for records in recorded.values() for record in records}
     here = {record.kind for row in rows for record in row.records if record.run is not None}
     if here and kinds - here:
@@ -121,11 +118,6 @@ def _recorded_row(row: Row, records: Sequence[Record]) -> str:
     some = "" if len(records) == len(row.records) else f" (seeds {seeds})"
     tuned = in_words([*records[0].tuned.values()])
     return f"{row.variant}{some}{f', tuned to {tuned}' if tuned else ''}"
-
-
-def _named(variants: Sequence[str]) -> str:
-    """Return the names of variants, or how many there are."""
-    return "; ".join(variants) if len(variants) <= MANY else f"{len(variants)} variants"
 
 
 def _limited(command: Sequence[str], loaded: ExperimentFile, rows: Sequence[Row]) -> str:

@@ -23,6 +23,9 @@ from attnjax.results.record import Record
 from attnjax.runs.provenance import definitions_digest
 from attnjax.runs.versions import machine
 
+MANY = 24
+"""More variants than these are counted, not named."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class StandIns:
@@ -244,6 +247,13 @@ def _of_other_settings(
         if record.variant == name and (record.experiment, record.setting) in related
     ]
     return _in_words(["of other settings"] * len(other))
+
+
+def listed(variants: Sequence[str], separator: str) -> str:
+    """Return the names of variants in a sentence; of many the first, and how many others."""
+    if len(variants) <= MANY:
+        return separator.join(variants)
+    return f"{variants[0]} and {len(variants) - 1} others"
 
 
 def recorded_by(records: Iterable[Record]) -> str:

@@ -4,11 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from attnjax.experiment.tuning import in_words
-from attnjax.results.stand_in import recorded_by
+from attnjax.results.stand_in import listed, recorded_by
 from attnjax.sweeps.plan import PlannedVariant
-
-MANY = 24
-"""More variants than these are counted, not named."""
 
 
 def of_records(variant: PlannedVariant) -> Iterator[str]:
@@ -31,10 +28,7 @@ def together(variants: Iterable[tuple[str, Iterable[str]]]) -> Iterator[str]:
         for sentence in sentences:
             alike[sentence].append(name)
     for sentence, names in alike.items():
-        shown = (
-            ", ".join(names) if len(names) <= MANY else f"{names[0]} and {len(names) - 1} others"
-        )
-        yield f"{shown}: {sentence}"
+        yield f"{listed(names, ', ')}: {sentence}"
 
 
 def _not_taken(variant: PlannedVariant, some: bool) -> str:

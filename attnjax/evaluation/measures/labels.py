@@ -19,7 +19,7 @@ from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, Numbers
 from attnjax.evaluation.metric import Metric
 from attnjax.models.base import Model
-from attnjax.models.labeler import Labeler
+from attnjax.models.labeler import check_labeler
 
 SHAPES = 4
 """The largest number of shapes of batches: compiling another costs more time than padding."""
@@ -51,11 +51,7 @@ class LabelAccuracy(Measure):
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
-        if not isinstance(model, Labeler):
-            raise UserError(
-                "LabelAccuracy wants a model that gives labels to words, a Labeler; got "
-                f"{type(model).__name__}"
-            )
+        check_labeler(model, "LabelAccuracy")
         lengths = corpus.splits[SPLIT].source.lengths
         if self.longest is not None and not lengths.min() <= self.longest < lengths.max():
             raise UserError(

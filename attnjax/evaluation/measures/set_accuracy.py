@@ -14,13 +14,11 @@ from attnjax.data.corpus import Corpus
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, Numbers
+from attnjax.evaluation.measures.perplexity import LIKELIHOOD
 from attnjax.models.base import Model, SymbolModel
-from attnjax.training.objectives.base import CrossEntropy
 
 SIZES = (16, 512, 1_024, 2_048)
 """Of the sets that are tested: those of Velickovic et al. 2024, Table 1, that are measured here."""
-
-LIKELIHOOD = CrossEntropy(smoothing=0.0)
 
 
 def check_sizes(measure: Measure, model: Model, corpus: Corpus) -> None:

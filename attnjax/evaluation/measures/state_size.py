@@ -15,7 +15,7 @@ from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement
 from attnjax.evaluation.measures.base import EvalInputs, Measure, Numbers
 from attnjax.models.base import Model
-from attnjax.models.transformer_layers import DecoderLayer, Interleaved
+from attnjax.models.transformer_layers import DecoderLayer, Interleaved, kinds_from_below
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +51,8 @@ class StateSize(Measure):
                 f"got {type(model).__name__}"
             )
         number: int = getattr(model, "num_layers", 1)
-        layers: list[Any] = [layer] * number
-        if interleaved is not None:
-            for position in range(interleaved.period, number + 1, interleaved.period):
-                layers[position - 1] = interleaved.layer
-        return [layer.self_attention for layer in layers]
+        kinds = kinds_from_below(layer, interleaved, number)
+        return [kind.self_attention for kind in kinds]
 
 
 def kept_numbers(attention: AttentionBase, width: int) -> tuple[int, int]:

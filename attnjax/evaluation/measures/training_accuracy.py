@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from attnjax.data.corpus import Corpus
-from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement
 from attnjax.evaluation.measures.base import EvalInputs, Measure, Numbers
 from attnjax.models.base import Model
-from attnjax.models.labeler import Labeler
+from attnjax.models.labeler import check_labeler
 from attnjax.training.objectives.label_entropy import LabelEntropy
 
 
@@ -26,11 +25,7 @@ class TrainingAccuracy(Measure):
 
     def check(self, model: Model, corpus: Corpus) -> None:
         super().check(model, corpus)
-        if not isinstance(model, Labeler):
-            raise UserError(
-                "TrainingAccuracy wants a model that gives labels to words, a Labeler; got "
-                f"{type(model).__name__}"
-            )
+        check_labeler(model, "TrainingAccuracy")
 
     def after_training(self, inputs: EvalInputs) -> Sequence[Measurement]:
         examples = inputs.corpus.splits["train"]

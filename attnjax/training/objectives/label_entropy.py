@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from attnjax.errors import UserError
-from attnjax.models.labeler import Labeler
+from attnjax.models.labeler import check_labeler
 from attnjax.training.objectives.base import Key, Objective, Totals, streams
 from attnjax.training.objectives.cross_entropy import cross_entropy
 
@@ -19,11 +18,7 @@ class LabelEntropy(Objective):
     """
 
     def check(self, model: Any) -> None:
-        if not isinstance(model, Labeler):
-            raise UserError(
-                "LabelEntropy needs a model that gives labels to words, a Labeler; got "
-                f"{type(model).__name__}"
-            )
+        check_labeler(model, "LabelEntropy")
 
     def __call__(self, model: Any, params: Any, state: Any, batch: Any, *, key: Key) -> Totals:
         rngs = streams(key)
