@@ -10,7 +10,7 @@ import numpy as np
 
 from attnjax.data.batching import in_order
 from attnjax.experiment.experiment import Experiment
-from attnjax.nn.paths import flat
+from attnjax.models.module_outputs import module_outputs
 from attnjax.training.objectives.base import shifted
 from attnjax.training.settings import Recipe
 from attnjax.training.step import State, initial_state, on_one_device, train_step
@@ -65,24 +65,6 @@ def _changes(key: jax.Array, batch: Any, *, recipe: Recipe, steps: int) -> dict[
 
     before = initial_state(key, batch, recipe=recipe)
     after = jax.lax.fori_loop(0, steps, update, before)
-    old = _outputs(recipe.model, before.params, batch)
-    new = _outputs(recipe.model, after.params, batch)
+    given = jnp.asarray(batch.source), shifted(jnp.asarray(batch.target))
+    old, new = (module_outputs(recipe.model, x.params, *given, {}) for x in (before, after))
     return {path: jnp.sqrt(jnp.mean((new[path] - old[path]) ** 2)) for path in old}
-
-
-def _outputs(model: Any, params: Any, batch: Any) -> dict[str, jax.Array]:
-    """Return the output of every module that is called and gives one array, by its path."""
-    source, target = jnp.asarray(batch.source), jnp.asarray(batch.target)
-    _, kept = model.apply(
-        {"params": params},
-        source,
-        shifted(target),
-        deterministic=True,
-        capture_intermediates=True,
-        mutable=["intermediates"],
-    )
-    return {
-        path.removesuffix("__call__").rstrip("."): values[0]
-        for path, values in flat(kept["intermediates"]).items()
-        if path.endswith("__call__") and isinstance(values[0], jax.Array)
-    }

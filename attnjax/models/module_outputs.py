@@ -26,14 +26,17 @@ def module_outputs(
     flags of `replaced` are arrays: it is one program whatever is replaced.
     """
     outputs: dict[str, jax.Array] = {}
-    calls = Counter[str]()
+    calls, running = Counter[str](), set[str]()
     outside = tracers.current_trace()
 
     def replace(call: Any, args: Any, kwargs: Any, context: Any) -> Any:
-        output = call(*args, **kwargs)
-        if context.method_name != "__call__":
-            return output
         path = ".".join(context.module.path)
+        # a class that calls the method of its base class is called once
+        if context.method_name != "__call__" or path in running:
+            return call(*args, **kwargs)
+        running.add(path)
+        output = call(*args, **kwargs)
+        running.remove(path)
         calls[path] += 1
         # within a lift over heads or time a call sees one of them
         if not isinstance(output, jax.Array) or tracers.current_trace() != outside:

@@ -53,6 +53,7 @@ def test_a_value_in_its_own_place_changes_no_bit(run):
         "position_encoding"
     }, "source and target are embedded by one module, which is called twice"
     assert seen["encoder_layers_0"].shape == (4, 16), "three words and END"
+    assert "encoder_layers_0.self_attention_residual.norm" in seen, "its class calls its base's"
     for path, array in seen.items():
         np.testing.assert_array_equal(run.patched(path, array, SOURCE, TARGET), output, path)
 
