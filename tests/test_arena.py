@@ -16,7 +16,8 @@ import attnjax
 from attnjax.cli.main import main
 from attnjax.config.vary import vary
 from attnjax.experiment.load import load
-from attnjax.reporting import crossings, figure
+from attnjax.reporting import crossings, figure, picture
+from attnjax.reporting.recorded import recorded
 from attnjax.reporting.table import plain
 from attnjax.results.judging import judge
 from attnjax.results.read import read_records, read_runs, recordings, write as write_record
@@ -93,16 +94,15 @@ def test_cells_have_means_intervals_and_the_best_of_each_column(folder):
     assert re.fullmatch(r"\d+\.\d \(\d+\.\d to \d+\.\d\)", part.rows[0][1])
 
 
-def test_a_picture_of_its_own_needs_no_page(folder):
-    summary = judge(load(folder / "arena.py"), read_records(folder / "records"))
-    values = figure.crossing_values(summary)
-    assert [cell["place"] for cell in values["cells"]] == ["parity", "parity, longer"] * 2
-    assert not values["entered"]
-    drawn = figure.standalone("crossing", **values)
-    assert drawn.startswith("<svg")
-    assert 'xmlns="http://www.w3.org/2000/svg"' in drawn
-    assert "var(" not in drawn
-    assert "currentColor" not in drawn
+def test_the_picture_of_a_crossing_is_its_table_of_shades(folder, tmp_path):
+    experiment = recorded(load(folder / "arena.py"), read_records(folder / "records"))
+    content = picture.shown(experiment)
+    assert isinstance(content, picture.Crossed)
+    places = [cell["place"] for cell in content.values["cells"]]
+    assert places == ["parity", "parity, longer"] * 2
+    assert not content.values["entered"]
+    assert picture.draw(content, tmp_path / "arena.svg")
+    assert "parity, longer" in (tmp_path / "arena.svg").read_text()
 
 
 def test_an_experiment_without_a_crossing_has_neither(tiny_runs):

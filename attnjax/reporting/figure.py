@@ -131,25 +131,17 @@ def learning(
     )
 
 
-def standalone(figure: str, **values: Any) -> str:
-    """Draw a figure of figures/ as a file of its own, in the colors of a light page."""
-    text = drawing.svg(_specification(figure, **values) | {"config": _specification("config")})
-    style = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
-    light = dict(re.findall(r"--(\w+): (#\w+);", style.partition("}")[0]))
-    text = re.sub(r"var\(--(\w+)\)", lambda name: light[name[1]], text)
-    text = text.replace("currentColor", light["ink"]).replace("inherit", "sans-serif")
-    paper = f'<rect width="100%" height="100%" fill="{light["paper"]}"/>'
-    return re.sub(r"(<svg[^>]*>)", lambda start: start[1] + paper, text, count=1)
-
-
 def crossing(summary: Summary) -> Markup | None:
     """Draw the means of crossed variants, rows down and columns across; None: there are none.
 
     A cell is the darker the more is right; rows that are one's own are outlined.
     """
     values = crossing_values(summary)
-    if values is None:
-        return None
+    return None if values is None else crossed(values)
+
+
+def crossed(values: Mapping[str, Any]) -> Markup:
+    """Draw what `crossing_values` returns."""
     return draw("crossing", "Share of right answers, rows by columns", **values)
 
 

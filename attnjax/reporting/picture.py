@@ -7,6 +7,7 @@ and else left as it is, because other versions of the drawing library place text
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
@@ -42,13 +43,26 @@ class SeedDots:
     values: Mapping[str, Sequence[float]]
 
 
-def shown(experiment: Recorded) -> Panel | SeedDots | None:
+@dataclass(frozen=True, kw_only=True)
+class Crossed:
+    """Crossed variants, as `figure.crossing_values` gives them."""
+
+    values: Mapping[str, Any]
+
+
+type Shown = Panel | SeedDots | Crossed
+
+
+def shown(experiment: Recorded) -> Shown | None:
     """Return what is drawn of an experiment; None: it has no numbers.
 
-    A claimed slope is a line on logarithmic axes, a claim about length a line by length, and any
-    other a metric of each variant: that of the first claim with a verdict.
+    Crossed variants are a table of shades. Else a claimed slope is a line on logarithmic axes, a
+    claim about length a line by length, and any other a metric of each variant: that of the first
+    claim with a verdict.
     """
     summary = experiment.summary
+    if values := figure.crossing_values(summary):
+        return Crossed(values=values)
     rows = summary.claims
     if any(row.slope is not None for row in rows[:1]):
         return next(filter(_has_values, mechanism(summary)), None)
@@ -77,7 +91,7 @@ def _dots(summary: Summary) -> SeedDots | None:
     return None
 
 
-def draw(content: Panel | SeedDots, path: Path) -> bool:
+def draw(content: Shown, path: Path) -> bool:
     """Draw what is shown as a file, unless the file has it; return whether the file is there."""
     mark = MARK.format(_digest(content))
     if path.is_file() and path.read_text(encoding="utf-8").startswith(mark):
@@ -85,6 +99,8 @@ def draw(content: Panel | SeedDots, path: Path) -> bool:
     try:
         if isinstance(content, Panel):
             drawn = figure.lines(content)
+        elif isinstance(content, Crossed):
+            drawn = figure.crossed(content.values)
         else:
             drawn = figure.dots(content.metric, content.values)
     except ValueError:  # the warning of `drawing` says it
@@ -99,7 +115,7 @@ def drawn_here(path: Path) -> bool:
     return path.read_text(encoding="utf-8", errors="replace").startswith(begin)
 
 
-def _digest(content: Panel | SeedDots) -> str:
+def _digest(content: Shown) -> str:
     def rounded(item: object) -> object:
         if isinstance(item, Mapping):
             return {str(key): rounded(value) for key, value in item.items()}

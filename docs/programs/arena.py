@@ -1,15 +1,13 @@
-"""Prints docs/arena.md, or with --picture docs/arena.svg, from the records of the arena.
+"""Prints docs/arena.md from the records of the arena; its picture is that of docs/results.md.
 
 python docs/programs/arena.py > docs/arena.md
-python docs/programs/arena.py --picture > docs/arena.svg
 """
 
 import re
-import sys
 from pathlib import Path
 
 from attnjax.experiment.load import load
-from attnjax.reporting import crossings, figure
+from attnjax.reporting import crossings
 from attnjax.reporting.evidence import verdict
 from attnjax.reporting.number import number
 from attnjax.results.judging import judge
@@ -88,7 +86,7 @@ def page(summary: Summary | None) -> str:
     text = HEAD.format(note=_of_page(loaded.note), mine=mine, points=2)
     if summary is None:
         return f"{text}\n## The table\n\nThe arena was not run as it is now."
-    parts = [text, "## The table\n", "![Percent right, rows by tasks](arena.svg)\n"]
+    parts = [text, "## The table\n", "![Percent right, rows by tasks](results/arena.svg)\n"]
     for part in crossings.parts(summary):
         parts += [f"{part.text[:1].upper()}{part.text[1:]}.\n", _table(part), ""]
     if summary.claims:
@@ -114,9 +112,4 @@ def _table(part: crossings.Part, first: str = "") -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--picture"]:
-        if (found := arena()) is None or (values := figure.crossing_values(found)) is None:
-            sys.exit("there are no records of the arena")
-        print(figure.standalone("crossing", **values))
-    else:
-        print(page(arena()))
+    print(page(arena()))
