@@ -1,19 +1,20 @@
 """Linear regressions, each with a few known points, to be solved from these points alone."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from attnjax.config.constraints import NonNegativeInt, PositiveFloat, PositiveInt
-from attnjax.data.corpus import Corpus, ExampleCount, Task
+from attnjax.config.constraints import PositiveFloat, PositiveInt
+from attnjax.data.corpus import Corpus, ExampleCount
 from attnjax.data.examples import Examples, Rows
+from attnjax.data.generated.seeded import SeededTask
 from attnjax.data.vocabularies import Vocabularies
 
 SPLITS = ("train", "valid", "test")
 
 
 @dataclass(frozen=True, kw_only=True)
-class InContextRegression(Task):
+class InContextRegression(SeededTask):
     """Predict y = w . x at one point x, from the values of the same w at N known points.
 
         w ~ N(0, I),   each coordinate of each x ~ U(-width / 2, width / 2)
@@ -28,8 +29,6 @@ class InContextRegression(Task):
         points: N, the number of known points.
         dimensions: D.
         width: the length of the interval that coordinates are drawn from.
-        seed: the seed of the random generator; None: that of the run, so that each seed learns
-            from, and is tested on, examples of its own. Without a run that is 0.
 
     Source: von Oswald et al. 2023, section 3; the interval [-1/2, 1/2] is that of their program
     (`src/data.py`, `input_range`).
@@ -41,10 +40,6 @@ class InContextRegression(Task):
     points: PositiveInt = 10
     dimensions: PositiveInt = 10
     width: PositiveFloat = 1.0
-    seed: NonNegativeInt | None = None
-
-    def of_seed(self, seed: int) -> "InContextRegression":
-        return self if self.seed is not None else replace(self, seed=seed)
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         splits = {split: self._examples(number) for number, split in enumerate(SPLITS)}

@@ -1,13 +1,14 @@
 """Sets of items with priorities: which class has the item of the highest priority?"""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from attnjax.config.constraints import NonNegativeInt, PositiveInt
-from attnjax.data.corpus import Corpus, ExampleCount, Task
+from attnjax.config.constraints import PositiveInt
+from attnjax.data.corpus import Corpus, ExampleCount
 from attnjax.data.examples import Examples, Rows
+from attnjax.data.generated.seeded import SeededTask
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import SPECIAL, LabelVocabulary
 from attnjax.errors import UserError
@@ -16,7 +17,7 @@ SPLITS = ("train", "valid", "test")
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaxRetrieval(Task):
+class MaxRetrieval(SeededTask):
     """Name the class of the item with the highest priority in a set.
 
         priority ~ U(0, 1),   class ~ U{0, ..., classes - 1},   for each item by itself
@@ -29,8 +30,6 @@ class MaxRetrieval(Task):
 
     Attributes:
         train: the number of training examples; valid and test likewise.
-        seed: the seed of the random generator; None: that of the run, so that each seed learns
-            from, and is tested on, examples of its own. Without a run that is 0.
 
     Raises:
         UserError: `most` is below `fewest`, no size is given, or the sizes cannot have equally many
@@ -46,10 +45,6 @@ class MaxRetrieval(Task):
     fewest: PositiveInt = 5
     most: PositiveInt = 16
     test_sizes: tuple[PositiveInt, ...] = (16, 512, 1_024, 2_048)
-    seed: NonNegativeInt | None = None
-
-    def of_seed(self, seed: int) -> "MaxRetrieval":
-        return self if self.seed is not None else replace(self, seed=seed)
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         if self.most < self.fewest:

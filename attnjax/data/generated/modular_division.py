@@ -1,14 +1,15 @@
 """Division modulo a prime: all pairs, a part of which is for training."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 from annotated_types import Gt, Lt
 
-from attnjax.config.constraints import NonNegativeInt, PositiveInt
-from attnjax.data.corpus import Corpus, Task
+from attnjax.config.constraints import PositiveInt
+from attnjax.data.corpus import Corpus
 from attnjax.data.generated.labeled_places import FIRST_ID, Drawn
+from attnjax.data.generated.seeded import SeededTask
 from attnjax.data.vocabularies import Vocabularies, joint
 from attnjax.data.vocabulary import SPECIAL, WordVocabulary
 from attnjax.errors import UserError
@@ -19,7 +20,7 @@ PLACE = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModularDivision(Task):
+class ModularDivision(SeededTask):
     """Learn the table of a / b modulo a prime p from a part of it: "a / b =" has the label c.
 
         c b = a (mod p),   a from 0 to p - 1,   b from 1 to p - 1
@@ -31,7 +32,6 @@ class ModularDivision(Task):
     Attributes:
         modulus: p.
         train_share: the share of the pairs that train.
-        seed: the seed of the random generator; None: that of the run. Without a run that is 0.
 
     Raises:
         UserError: p is not prime, so that quotients are not unique, or a split has no example.
@@ -41,10 +41,6 @@ class ModularDivision(Task):
 
     modulus: PositiveInt = 97
     train_share: Annotated[float, Gt(0), Lt(1)] = 0.5
-    seed: NonNegativeInt | None = None
-
-    def of_seed(self, seed: int) -> "ModularDivision":
-        return self if self.seed is not None else replace(self, seed=seed)
 
     def load(self, vocabularies: Vocabularies | None = None) -> Corpus:
         p = self.modulus

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from math import perm
 from typing import Annotated, Literal
@@ -10,27 +10,25 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Ge, Le
 
-from attnjax.config.constraints import NonNegativeInt, PositiveInt
-from attnjax.data.corpus import Corpus, Example, ExampleCount, Task, build
+from attnjax.config.constraints import PositiveInt
+from attnjax.data.corpus import Corpus, Example, ExampleCount, build
+from attnjax.data.generated.seeded import SeededTask
 from attnjax.data.vocabularies import Vocabularies, joint
 from attnjax.data.vocabulary import SPECIAL, WordVocabulary
 from attnjax.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Generated(Task):
+class Generated(SeededTask):
     """A task with random examples; equal fields give equal examples. The metric is exact match.
 
     Attributes:
         train: the number of training examples; valid and test likewise.
-        seed: the seed of the random generator; None: that of the run, so that each seed learns
-            from, and is tested on, examples of its own. Without a run that is 0.
     """
 
     train: ExampleCount = 10_000
     valid: ExampleCount = 500
     test: ExampleCount = 1_000
-    seed: NonNegativeInt | None = None
 
     @property
     def answers(self) -> Literal["exact"]:
@@ -45,9 +43,6 @@ class Generated(Task):
     def count(self) -> int:
         """The number of examples of all splits."""
         return self.train + self.valid + self.test
-
-    def of_seed(self, seed: int) -> "Generated":
-        return self if self.seed is not None else replace(self, seed=seed)
 
     def check_enough(self, counts: Iterable[int], kind: str, origin: str) -> None:
         """Refuse to draw more examples than the sum of counts.
