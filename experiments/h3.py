@@ -33,7 +33,7 @@ from attnjax.attention import (
     Learned,
     LinearAttention,
     MultiHead,
-    TaylorFeatures,
+    SignedLinearAttention,
 )
 from attnjax.data import Batching, DictionaryRecall, InductionHead
 from attnjax.evaluation import LabelAccuracy
@@ -94,7 +94,7 @@ mixers = {
     "delta": {f"{mixer}.head": DeltaRule(), **normed},
     "lstm": {mixer: CausalRecurrence()},
 }
-taylor = {f"{mixer}.head": LinearAttention(feature_map=TaylorFeatures())}
+taylor = {f"{mixer}.head": SignedLinearAttention()}
 accuracy = "label_accuracy"
 published = {"induction_attention": 1.0, "recall_attention": 1.0}
 

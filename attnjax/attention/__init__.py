@@ -167,6 +167,7 @@ from attnjax.attention.self_attentive import (
     SelfAttentive as SelfAttentive,
     redundancy as redundancy,
 )
+from attnjax.attention.signed_linear import SignedLinearAttention as SignedLinearAttention
 from attnjax.attention.sparse_align import (
     Entmax15 as Entmax15,
     Sparsemax as Sparsemax,

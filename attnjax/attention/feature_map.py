@@ -2,8 +2,8 @@
 
 A map gives the logarithm of its features, which are positive. Linear attention subtracts the
 largest of all keys before it takes the exponential, so that no feature overflows in any dtype and
-no sum of a query's products underflows. Features of any sign have no logarithm, and a
-`SignedFeatureMap` gives them as they are.
+no sum of a query's products underflows. Features of any sign have no logarithm: a
+`SignedFeatureMap` gives them as they are, for `SignedLinearAttention`.
 """
 
 from abc import ABC, abstractmethod
@@ -22,10 +22,7 @@ declare(Kind.CONSTANT, "constant_projection")
 
 
 class FeatureMap(nn.Module, ABC):
-    """Features phi(x) of queries and keys, positive if they are not a `SignedFeatureMap`'s."""
-
-    least_product: ClassVar[float] = 0.0
-    """The least phi(q) . phi(k) of two vectors."""
+    """Positive features phi(x) of queries and keys."""
 
     @abstractmethod
     def __call__(self, x: jax.Array) -> jax.Array:
@@ -67,11 +64,14 @@ class PositiveRandomFeatures(FeatureMap):
         return jnp.einsum("...sk,fk->...sf", y, projection) - offset
 
 
-class SignedFeatureMap(FeatureMap):
-    """Features of any sign whose products phi(q) . phi(k) are positive all the same.
+class SignedFeatureMap(nn.Module, ABC):
+    """Features of any sign whose products phi(q) . phi(k) are positive all the same."""
 
-    Their sum may be what rounding left of large terms that cancel: it is kept at `least_product`,
-    which a subclass sets above 0.
+    least_product: ClassVar[float]
+    """The least phi(q) . phi(k) of two vectors, above 0.
+
+    The sum of a query's products may be what rounding left of large terms that cancel: it is kept
+    at this number.
     """
 
     @abstractmethod

@@ -17,15 +17,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from attnjax.attention import recurrence
 from attnjax.attention.attention import AttentionBase
-from attnjax.attention.feature_map import EluPlusOne, FeatureMap, SignedFeatureMap
+from attnjax.attention.feature_map import EluPlusOne, FeatureMap
 from attnjax.attention.key_rules import key_rules
 from attnjax.attention.mask import Causal, MaskLike, Padding, as_mask, zero_hidden
 from attnjax.attention.position import Positions
-from attnjax.attention.recurrence import Words
 from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
-from attnjax.attention.signed_linear import signed_contexts, signed_memory, signed_step
 
 CHUNK = 64
 """The number of causal queries in a chunk, a power of 2. A query sees the keys of its own
@@ -205,41 +202,28 @@ class LinearAttention(AttentionBase):
     of a query and a key, and T S products would have to be computed. `Causal` computes them itself,
     one query after the other, if positions are given or there are not as many queries as keys.
 
-    Features of any sign, those of a `SignedFeatureMap`, are added up by the recurrence that forgets
-    nothing.
-
     Source: Katharopoulos et al. 2020, sections 3.2 to 3.4.
     """
 
     feature_map: FeatureMap = field(default_factory=EluPlusOne)
 
-    def prepare(self, key: Keys, value: Values) -> LinearMemory | Words:
-        features = self.feature_map(key)
-        if isinstance(self.feature_map, SignedFeatureMap):
-            return signed_memory(features, value)
-        return LinearMemory(features, value)
+    def prepare(self, key: Keys, value: Values) -> LinearMemory:
+        return LinearMemory(self.feature_map(key), value)
 
-    def start(self, memory: LinearMemory | Words) -> LinearState | jax.Array:
-        if isinstance(memory, Words):
-            return recurrence.empty_state(memory)
+    def start(self, memory: LinearMemory) -> LinearState:
         return empty_state(memory)
 
     def step(
-        self, query: OneQuery, memory: LinearMemory | Words, state: Any
-    ) -> tuple[jax.Array, LinearState | jax.Array]:
-        features, dtype = self.feature_map(query), memory.value.dtype
-        if isinstance(memory, Words):
-            least = self.feature_map.least_product
-            context, state = signed_step(features, memory, state, least)
-        else:
-            state = add_keys(state, memory)
-            context = read_state(features, state)
-        return context.astype(dtype), state
+        self, query: OneQuery, memory: LinearMemory, state: LinearState
+    ) -> tuple[jax.Array, LinearState]:
+        state = add_keys(state, memory)
+        context = read_state(self.feature_map(query), state)
+        return context.astype(memory.value.dtype), state
 
     def attend(
         self,
         query: Queries,
-        memory: LinearMemory | Words,
+        memory: LinearMemory,
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
@@ -247,33 +231,19 @@ class LinearAttention(AttentionBase):
     ) -> Contexts:
         dtype, features = memory.value.dtype, self.feature_map(query)
         present, _, causal = key_rules(as_mask(mask, query), "LinearAttention", packs=False)
-        in_order = query.shape[-2] == memory.value.shape[-2] and all(x is None for x in positions)
-        allowed = None
-        if causal and not in_order:
+        if present is not None:
+            memory = _hide(memory, present)
+            memory = memory._replace(value=zero_hidden(Padding(present), memory.value))
+        if not causal:
+            context = read_state(features, add_keys(empty_state(memory), memory))
+        elif all(x is None for x in positions) and query.shape[-2] == memory.value.shape[-2]:
+            context = causal_linear(features, memory)
+        else:
             positions = positions.filled(query, memory.value)
             shape = (*query.shape[:-1], memory.value.shape[-2])
             allowed = jnp.broadcast_to(Causal().dense(positions), shape)
-        if isinstance(memory, Words):
-            memory = memory if present is None else recurrence.hide_words(memory, present)
-            least = self.feature_map.least_product
-            context = signed_contexts(features, memory, allowed, causal=causal, least=least)
-        else:
-            if present is not None:
-                memory = _hide(memory, present)
-                memory = memory._replace(value=zero_hidden(Padding(present), memory.value))
-            context = _contexts(features, memory, allowed, causal=causal)
+            context = read_allowed(features, memory, allowed)
         return context.astype(dtype)
-
-
-def _contexts(
-    query: LogFeatures, memory: LinearMemory, allowed: jax.Array | None, *, causal: bool
-) -> Contexts:
-    """Return the context of queries that see the `allowed` keys, or all, or if causal the past."""
-    if allowed is not None:
-        return read_allowed(query, memory, allowed)
-    if causal:
-        return causal_linear(query, memory)
-    return read_state(query, add_keys(empty_state(memory), memory))
 
 
 def _largest(logarithms: jax.Array, axis: int | tuple[int, ...]) -> jax.Array:

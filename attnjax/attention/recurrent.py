@@ -59,6 +59,10 @@ class RecurrentAttention(AttentionBase):
     def scaled(self, query: Queries) -> Queries:
         """Return the queries as they read a state."""
 
+    def context_of(self, read: jax.Array) -> Contexts:
+        """Return the contexts of what queries read of a state; by default that itself."""
+        return read
+
     @nn.nowrap
     def reads_inputs(self) -> bool:
         return True
@@ -68,7 +72,8 @@ class RecurrentAttention(AttentionBase):
 
     def step(self, query: OneQuery, memory: Words, state: State) -> tuple[jax.Array, State]:
         state = write_word(state, memory, delta_rule=self.delta_rule)
-        return _narrowed(self.scaled(query) @ state, memory.value.dtype), state
+        context = self.context_of(self.scaled(query) @ state)
+        return _narrowed(context, memory.value.dtype), state
 
     def attend(
         self,
@@ -97,7 +102,7 @@ class RecurrentAttention(AttentionBase):
             context = causal_contexts(query, memory, rules.starts, delta_rule=self.delta_rule)
         else:
             context = self._one_by_one(query, memory, positions.filled(query, memory.value))
-        return _narrowed(context, dtype)
+        return _narrowed(self.context_of(context), dtype)
 
     def _one_by_one(self, query: jax.Array, memory: Words, positions: Positions) -> jax.Array:
         """Return the context of queries that each see the keys up to their position."""

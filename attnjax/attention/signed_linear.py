@@ -1,56 +1,48 @@
-"""Linear attention with features of any sign: two sums of a recurrence that forgets nothing.
+"""Linear attention with features of any sign: two sums of a recurrence that forgets nothing."""
 
-    context[t] = phi(q_t) S / (phi(q_t) . z)
-
-S and z are one state: the values have one more feature, 1, that z adds up.
-"""
+from dataclasses import field
 
 import jax
 import jax.numpy as jnp
+from flax import linen as nn
+from jaxtyping import Array, Float
 
-from attnjax.attention.recurrence import (
-    Words,
-    causal_contexts,
-    final_state,
-    hide_words,
-    write_word,
-)
-from attnjax.nn.dtypes import wide
+from attnjax.attention.feature_map import SignedFeatureMap, TaylorFeatures
+from attnjax.attention.recurrence import Words
+from attnjax.attention.recurrent import RecurrentAttention
+from attnjax.attention.shapes import Contexts, Keys, Queries, Values
 
 
-def signed_memory(features: jax.Array, value: jax.Array) -> Words:
-    """Return what keys write, from their features phi(k_s), [..., S, F], and values [..., S, V]."""
-    one = jnp.ones_like(features[..., :1])
-    ones = jnp.broadcast_to(one, (*value.shape[:-1], 1)).astype(value.dtype)
-    return Words(features, jnp.concatenate([value, ones], -1), jnp.zeros_like(one), one)
+class SignedLinearAttention(RecurrentAttention):
+    """context[t] = phi(q_t) S_t / (phi(q_t) . z_t), with features phi of any sign.
 
+    S_t and z_t add up phi(k_s) v_s^T and phi(k_s) of the keys that t may see: they are one state
+    [F, V + 1], whose values have one more feature, 1. `LinearAttention` is for positive features,
+    which it adds up by their logarithms.
 
-def signed_contexts(
-    query: jax.Array,
-    memory: Words,
-    allowed: jax.Array | None,
-    *,
-    causal: bool,
-    least: float,
-) -> jax.Array:
-    """Return the context of queries phi(q_t), [..., T, F].
-
-    `allowed` are the keys [..., T, S] that each may see; None: all, or, if `causal`, those up to
-    its own. `least` is the least phi(q) . phi(k).
+    Source: Katharopoulos et al. 2020, eq. 4; Zhang et al. 2024 (Hedgehog), of Taylor features.
     """
-    if allowed is not None:
-        return divided(_read_allowed(query, memory, allowed), least)
-    if causal:
-        return divided(causal_contexts(query, memory, delta_rule=False), least)
-    return divided(query @ final_state(memory, delta_rule=False), least)
 
+    delta_rule = False
+    may_be_zero = False
 
-def signed_step(
-    query: jax.Array, memory: Words, state: jax.Array, least: float
-) -> tuple[jax.Array, jax.Array]:
-    """Return the context of a query that sees the keys so far and its own, and the next state."""
-    state = write_word(state, memory, delta_rule=False)
-    return divided(query @ state, least), state
+    feature_map: SignedFeatureMap = field(default_factory=TaylorFeatures)
+
+    @nn.nowrap
+    def reads_inputs(self) -> bool:
+        return False
+
+    def prepare(self, key: Keys, value: Values, inputs: jax.Array | None = None) -> Words:
+        features = self.feature_map(key)
+        one = jnp.ones_like(features[..., :1])
+        ones = jnp.broadcast_to(one, (*value.shape[:-1], 1)).astype(value.dtype)
+        return Words(features, jnp.concatenate([value, ones], -1), jnp.zeros_like(one), one)
+
+    def scaled(self, query: Queries) -> Float[Array, "*#B T F"]:
+        return self.feature_map(query)
+
+    def context_of(self, read: jax.Array) -> Contexts:
+        return divided(read, self.feature_map.least_product)
 
 
 def divided(sums: jax.Array, least: float) -> jax.Array:
@@ -61,17 +53,3 @@ def divided(sums: jax.Array, least: float) -> jax.Array:
     """
     total = sums[..., -1:]
     return sums[..., :-1] / jnp.where(total == 0, 1, jnp.maximum(total, least))
-
-
-def _read_allowed(query: jax.Array, memory: Words, allowed: jax.Array) -> jax.Array:
-    """Return the sums of queries that each see other keys, one query after the other."""
-    value = memory.value.astype(wide(memory.value))
-
-    @jax.checkpoint
-    def read(row: tuple[jax.Array, jax.Array]) -> jax.Array:
-        query, allowed = row
-        key = hide_words(memory, allowed).key
-        return ((query[..., None, :] @ jnp.swapaxes(key, -1, -2)) @ value)[..., 0, :]
-
-    sums = jax.lax.map(read, (jnp.moveaxis(query, -2, 0), jnp.moveaxis(allowed, -2, 0)))
-    return jnp.moveaxis(sums, 0, -2)

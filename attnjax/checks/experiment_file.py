@@ -10,12 +10,13 @@ import jax.numpy as jnp
 
 from attnjax.attention.align import Align
 from attnjax.attention.attention import Attention, AttentionBase
-from attnjax.attention.feature_map import FeatureMap
+from attnjax.attention.feature_map import FeatureMap, SignedFeatureMap
 from attnjax.attention.input_widths import Widths, input_widths
 from attnjax.attention.linear import LinearAttention
 from attnjax.attention.mask import Mask
 from attnjax.attention.pool import Pool
 from attnjax.attention.score import Score
+from attnjax.attention.signed_linear import SignedLinearAttention
 from attnjax.checks import NARROW, Finding, check_attention, check_model, check_norm
 from attnjax.checks.finding import error_finding
 from attnjax.checks.parts import check_part, few_examples
@@ -114,7 +115,7 @@ def _unique(parts: Iterable[Any]) -> list[Any]:
 
 def _check_alone(kind: Any) -> list[Finding]:
     """Check a part that no variant has; [] if it is no norm or part of an attention."""
-    if not issubclass(kind, (AttentionBase, Norm, FeatureMap, *FIELDS.values())):
+    if not issubclass(kind, (AttentionBase, Norm, FeatureMap, SignedFeatureMap, *FIELDS.values())):
         return []
     try:
         part = kind()
@@ -145,6 +146,8 @@ def _check(part: Any, widths: Widths = NARROW) -> list[Finding]:
             return check_attention(part, widths)
         case FeatureMap():
             return check_attention(LinearAttention(feature_map=part))
+        case SignedFeatureMap():
+            return check_attention(SignedLinearAttention(feature_map=part))
     (name,) = (name for name, kind in FIELDS.items() if isinstance(part, kind))
     return check_attention(Attention(**{name: part}))
 

@@ -58,23 +58,24 @@ def _contexts(of: RecurrenceInputs, memory: Words) -> dict[str, np.ndarray]:
         return chunks, jnp.moveaxis(steps, 0, 1), call(of.query, method="scaled")
 
     chunks, steps, query = jax.device_get(read(memory))
-    equations = _by_equations(query, jax.device_get(memory), delta_rule=of.part.delta_rule)
+    sums = _by_equations(query, jax.device_get(memory), delta_rule=of.part.delta_rule)
+    equations = np.asarray(call(jnp.asarray(sums), method="context_of"))
     return {"chunks": chunks, "steps": steps, "equations": equations}
 
 
 def _by_equations(query: np.ndarray, memory: Words, *, delta_rule: bool) -> np.ndarray:
-    """Return the contexts of `attnjax.attention.recurrence`, word by word, in float64."""
+    """Return what queries read by `attnjax.attention.recurrence`, word by word, in float64."""
     key, value, log_decay, strength = (np.asarray(x, np.float64) for x in memory)
     state = np.zeros((len(key), key.shape[-1], value.shape[-1]))
-    contexts = []
+    read = []
     for t in range(key.shape[1]):
         decayed = np.exp(log_decay[:, t])[..., None] * state
         new = value[:, t]
         if delta_rule:
             new = new - np.einsum("bkv,bk->bv", decayed, key[:, t])
         state = decayed + np.einsum("bk,bv->bkv", key[:, t], strength[:, t] * new)
-        contexts.append(np.einsum("bkv,bk->bv", state, query[:, t].astype(np.float64)))
-    return np.stack(contexts, axis=1)
+        read.append(np.einsum("bkv,bk->bv", state, query[:, t].astype(np.float64)))
+    return np.stack(read, axis=1)
 
 
 def by_equations(of: RecurrenceInputs, without: str = "") -> Problems:

@@ -44,6 +44,7 @@ from attnjax.attention import (
     Segments,
     SelectiveHeads,
     SelfAttentive,
+    SignedLinearAttention,
     SoftCap,
     Softmax,
     SquaredExponential,
@@ -107,6 +108,7 @@ ATTENTIONS: dict[str, AttentionBase] = {
     "DecayedState": DecayedState(),
     "DeltaRule": DeltaRule(),
     "FastWeights": FastWeights(),
+    "SignedLinearAttention": SignedLinearAttention(),
     "LatentAttention": LatentAttention(heads=2, latent_width=3, rotary_width=2),
     "DifferentialHeads": DifferentialHeads(heads=2),
     "SelectiveHeads": SelectiveHeads(heads=2),
@@ -118,6 +120,7 @@ ONE_HEAD = (
     "DecayedState",
     "DeltaRule",
     "FastWeights",
+    "SignedLinearAttention",
 )
 HEADS = {
     **{name: Attention(score=score) for name, score in SCORES.items()},

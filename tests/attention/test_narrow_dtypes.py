@@ -16,10 +16,8 @@ from attnjax.attention.bucketed_score import Bucketed
 from attnjax.attention.capped_score import SoftCap
 from attnjax.attention.decay import FeatureDecay, HeadDecay, SigmoidDecay, WordDecay
 from attnjax.attention.differential import DifferentialHeads
-from attnjax.attention.feature_map import TaylorFeatures
 from attnjax.attention.gate import OutputGate
 from attnjax.attention.latent import LatentAttention
-from attnjax.attention.linear import LinearAttention
 from attnjax.attention.mask import Causal
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.open_align import OffByOne, Sigmoid, Sink, Softpick, StickBreaking
@@ -27,6 +25,7 @@ from attnjax.attention.position_score import Rotary
 from attnjax.attention.recurrent import DecayedState, DeltaRule
 from attnjax.attention.rotary_scaling import Yarn
 from attnjax.attention.selective import SelectiveHeads
+from attnjax.attention.signed_linear import SignedLinearAttention
 from attnjax.attention.talking_heads import TalkingHeads
 from attnjax.nn.norm import RMSNorm
 
@@ -57,7 +56,7 @@ VARIANTS: dict[str, AttentionBase] = {
     "selective": SelectiveHeads(heads=2),
     "differential": DifferentialHeads(heads=2),
     "latent": LatentAttention(heads=2, latent_width=6, rotary_width=4),
-    "Taylor features": heads(LinearAttention(feature_map=TaylorFeatures())),
+    "Taylor features": heads(SignedLinearAttention()),
     "retention": heads(DecayedState(decay=HeadDecay())),
     "gated linear attention": heads(DecayedState(decay=SigmoidDecay(rank=2))),
     "Mamba-2": heads(DecayedState(decay=WordDecay(discretized=True))),

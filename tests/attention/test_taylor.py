@@ -10,15 +10,13 @@ import numpy as np
 import pytest
 
 from attnjax.attention import recurrence
-from attnjax.attention.feature_map import TaylorFeatures
-from attnjax.attention.linear import LinearAttention
 from attnjax.attention.mask import Causal, Padding
 from attnjax.attention.position import Positions
-from attnjax.attention.signed_linear import divided
+from attnjax.attention.signed_linear import SignedLinearAttention, divided
 from tests.attention import oracle
 
 B, T, K, V = 2, 7, 3, 2
-TAYLOR = LinearAttention(feature_map=TaylorFeatures())
+TAYLOR = SignedLinearAttention()
 CALL: Any = partial(TAYLOR.apply, {})
 PRESENT = np.array([[False, *[True] * 6], [*[True] * 4, *[False] * 3]])
 

@@ -21,7 +21,6 @@ from attnjax.attention.feature_map import (
     EluPlusOne,
     FeatureMap,
     PositiveRandomFeatures,
-    TaylorFeatures,
 )
 from attnjax.attention.gate import OutputGate
 from attnjax.attention.hard_alibi import HardAlibi
@@ -42,6 +41,7 @@ from attnjax.attention.recurrent import DecayedState, DeltaRule, RecurrentAttent
 from attnjax.attention.rotary_scaling import Yarn
 from attnjax.attention.score import Additive, Dot, General, Score, dot
 from attnjax.attention.selective import SelectiveHeads
+from attnjax.attention.signed_linear import SignedLinearAttention
 from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK
 from attnjax.attention.talking_heads import TalkingHeads
 from attnjax.checks import check_attention
@@ -96,7 +96,7 @@ GOOD = (
             ),
             LinearAttention(),
             LinearAttention(feature_map=PositiveRandomFeatures()),
-            LinearAttention(feature_map=TaylorFeatures()),
+            SignedLinearAttention(),
             MultiHead(
                 head=LinearAttention(feature_map=PositiveRandomFeatures(features=3)), heads=2
             ),

@@ -87,7 +87,7 @@ def test_the_claims_of_each_experiment_can_be_judged(path):
 # a class of a test stays a part of its process: no other test chooses taylor-features
 OWN = """
 
-from attnjax.attention.feature_map import FeatureMap
+from attnjax.attention.feature_map import SignedFeatureMap
 from attnjax.attention.position import Position
 from attnjax.attention.{module} import {name} as Shipped
 
@@ -98,7 +98,7 @@ class {name}({base}):
 """
 
 
-@pytest.mark.parametrize("base", ["FeatureMap", "Shipped"])
+@pytest.mark.parametrize("base", ["SignedFeatureMap", "Shipped"])
 def test_an_own_part_with_the_name_of_a_shipped_one_is_refused(base, tmp_path):
     path, text = tmp_path / "mine.py", (Path(__file__).parents[1] / "tiny.py").read_text()
     path.write_text(text + OWN.format(module="feature_map", name="TaylorFeatures", base=base))

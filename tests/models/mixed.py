@@ -6,11 +6,9 @@ from attnjax.attention.bucketed_score import Bucketed
 from attnjax.attention.capped_score import SoftCap
 from attnjax.attention.decay import FeatureDecay, HeadDecay, SigmoidDecay, WordDecay
 from attnjax.attention.differential import DifferentialHeads
-from attnjax.attention.feature_map import TaylorFeatures
 from attnjax.attention.gate import OutputGate
 from attnjax.attention.hard_alibi import HardAlibi
 from attnjax.attention.latent import LatentAttention
-from attnjax.attention.linear import LinearAttention
 from attnjax.attention.mask import Window
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.open_align import StickBreaking
@@ -19,6 +17,7 @@ from attnjax.attention.position_score import Rotary
 from attnjax.attention.recurrent import DecayedState, DeltaRule
 from attnjax.attention.rotary_scaling import Yarn
 from attnjax.attention.selective import SelectiveHeads
+from attnjax.attention.signed_linear import SignedLinearAttention
 from attnjax.attention.talking_heads import TalkingHeads
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.language_model import LanguageModel
@@ -80,7 +79,7 @@ PAIRS = {
     ),
     "selective heads and Taylor features": (
         other_heads(SelectiveHeads(heads=HEADS)),
-        layer(LinearAttention(feature_map=TaylorFeatures())),
+        layer(SignedLinearAttention()),
     ),
     "values of the first layer": (
         layer(Attention()).clone(value_residual=0.5),

@@ -15,7 +15,7 @@ from attnjax.attention import (
     MultiHead,
     Positions,
     PositiveRandomFeatures,
-    TaylorFeatures,
+    SignedLinearAttention,
     Window,
 )
 from attnjax.attention.mask import MaskLike, as_mask
@@ -82,7 +82,7 @@ LINEAR = MultiHead(head=LinearAttention(), heads=HEADS)
 RANDOM = MultiHead(
     head=LinearAttention(feature_map=PositiveRandomFeatures(features=3)), heads=HEADS
 )
-TAYLOR = MultiHead(head=LinearAttention(feature_map=TaylorFeatures()), heads=HEADS)
+TAYLOR = MultiHead(head=SignedLinearAttention(), heads=HEADS)
 WINDOWS = MultiHead(head=Attention(mask=Window(1, 1)), heads=HEADS)
 MODELS = {
     "mean": transformer(Mean()),
