@@ -280,6 +280,10 @@ def test_padding_and_packed_rows_equal_each_sentence_alone(head, float64, small_
     at = jnp.broadcast_to(jnp.array([*range(5), *range(2), *range(4)]), (B, T))
     packed = read(x, mask=Segments(segment, segment) & Causal(), positions=Positions(at, at))
     np.testing.assert_allclose(packed[:, :5], first, rtol=0, atol=1e-12)
+    # two masks of segments that have one boundary each
+    pair = [jnp.broadcast_to(jnp.arange(T) >= start, (B, T)).astype(int) for start in (5, 7)]
+    joined = Segments(pair[0], pair[0]) & Segments(pair[1], pair[1]) & Causal()
+    np.testing.assert_array_equal(read(x, mask=joined, positions=Positions(at, at)), packed)
     for start, end in ((5, 7), (7, 11)):
         alone = read(x[:, start:end], mask=Causal())
         np.testing.assert_allclose(packed[:, start:end], alone, rtol=0, atol=1e-12)

@@ -3,17 +3,21 @@
 import numpy as np
 import pytest
 
+from attnjax.attention.adaptive_temperature import AdaptiveTemperature
 from attnjax.attention.attention import Attention
 from attnjax.attention.bias import Forgetting
 from attnjax.attention.bucketed_score import Bucketed
 from attnjax.attention.capped_score import SoftCap
 from attnjax.attention.decay import WordDecay
 from attnjax.attention.differential import DifferentialHeads
+from attnjax.attention.feature_map import TaylorFeatures
 from attnjax.attention.gate import OutputGate
 from attnjax.attention.latent import LatentAttention
 from attnjax.attention.multihead import MultiHead
-from attnjax.attention.open_align import Sink
+from attnjax.attention.open_align import Sigmoid, Sink, Softpick
 from attnjax.attention.recurrent import DeltaRule
+from attnjax.attention.selective import SelectiveHeads
+from attnjax.attention.signed_linear import SignedLinearAttention
 from attnjax.attention.talking_heads import TalkingHeads
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.transformer import Transformer
@@ -66,12 +70,41 @@ MODEL = Transformer(
 )
 
 
+OTHERS = Transformer(
+    vocabulary=WORDS,
+    width=8,
+    num_encoder_layers=1,
+    num_decoder_layers=2,
+    encoder_layer=EncoderLayer(
+        self_attention=MultiHead(head=Attention(align=AdaptiveTemperature()), heads=2),
+        feed_forward=SMALL,
+    ),
+    decoder_layer=DecoderLayer(
+        self_attention=SelectiveHeads(heads=2),
+        cross_attention=MultiHead(head=Attention(align=Sigmoid()), heads=2),
+        feed_forward=SMALL,
+    ),
+    decoder_interleaved=Interleaved(
+        layer=DecoderLayer(
+            self_attention=MultiHead(
+                head=SignedLinearAttention(feature_map=TaylorFeatures()), heads=2
+            ),
+            cross_attention=MultiHead(head=Attention(align=Softpick()), heads=2),
+            feed_forward=SMALL,
+        ),
+        period=2,
+    ),
+    dropout=0.3,
+)
+
+
 @pytest.mark.long
 @pytest.mark.usefixtures("float64")
-def test_a_model_of_many_variants_trains_on_devices_as_on_one():
-    losses, params, _ = run(MODEL, "mesh", 1, seeds=(3,), steps=20, dtype="float64")
+@pytest.mark.parametrize("model", [MODEL, OTHERS], ids=["states and gates", "selection"])
+def test_a_model_of_many_variants_trains_on_devices_as_on_one(model):
+    losses, params, _ = run(model, "mesh", 1, seeds=(3,), steps=20, dtype="float64")
     assert losses[-3:].mean() < losses[:3].mean()
-    ours, after, program = run(MODEL, "mesh", 8, seeds=(3,), steps=20, dtype="float64")
+    ours, after, program = run(model, "mesh", 8, seeds=(3,), steps=20, dtype="float64")
     np.testing.assert_allclose(ours, losses, rtol=0, atol=1e-9)
     assert_close(after, params, 1e-9)
     assert collectives(program) == ["all-reduce"]
