@@ -25,6 +25,7 @@ from benchmarks.workload import CPU_SIDE, Workload, product
 FAMILIES: dict[str, tuple[Workload, ...]] = {
     "attention": attention.WORKLOADS,
     "windows": attention.WINDOWS,
+    "today": attention.TODAY,
     "linear": attention.LINEAR,
     "delta": attention.DELTA,
     "train": train.WORKLOADS,

@@ -1,6 +1,6 @@
 """Causal attention, forward and backward, 8 heads of 64, one sequence.
 
-Softmax, windows, linear attention, the gated delta rule.
+Softmax, also with caps, sinks and forget gates; windows, linear attention, the gated delta rule.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.dispatch import fused
+from attnjax.attention.fused.inputs import Inputs, SideBias
 from attnjax.attention.linear import LinearAttention
 from attnjax.attention.mask import Causal, Window
 from attnjax.attention.recurrence import CHUNK, Words, causal_contexts
@@ -57,6 +59,31 @@ def prepare_linear(length: int) -> Prepared:
     return Prepared(call=gradients(attend, length))
 
 
+def prepare_capped(length: int) -> Prepared:
+    """Prepare the same as `prepare`, with logits bounded by 30 tanh(logits / 30)."""
+    return _of_all_pairs(partial(fused, mask=Causal(), cap=30.0), length)
+
+
+def prepare_sink(length: int) -> Prepared:
+    """Prepare the same as `prepare`, with a sink in the softmax of each head."""
+    return _of_all_pairs(partial(fused, mask=Causal(), sink=jnp.zeros((HEADS, 1, 1))), length)
+
+
+def prepare_forgetting(length: int) -> Prepared:
+    """Prepare the same as `prepare`, with a decay's bias: sums of log gates of -0.05."""
+    sums = jnp.broadcast_to(-0.05 * jnp.arange(length), (1, HEADS, length))
+
+    def attend(query: jax.Array, key: jax.Array, value: jax.Array) -> jax.Array:
+        sides = SideBias(sums, -sums)
+        return blockwise(Inputs(query, key, value, Causal(), scale=WIDTH**-0.5, sides=sides))
+
+    return _of_all_pairs(attend, length)
+
+
+def _of_all_pairs(attend: Callable[..., jax.Array], length: int) -> Prepared:
+    return Prepared(call=gradients(attend, length), flops=flops(length))
+
+
 def prepare_delta(length: int) -> Prepared:
     """Prepare the gated delta rule in chunks, a decay a word, keys of norm 1."""
     numbers = jnp.ones((1, HEADS, length, 1))
@@ -79,6 +106,19 @@ def delta_flops(length: int) -> int:
     pairs = CHUNK * (CHUNK + 1) // 2
     of_chunk = 2 * pairs * 5 * WIDTH + CHUNK**3 // 3 + 3 * 2 * CHUNK * WIDTH**2
     return 3 * HEADS * (length // CHUNK) * of_chunk
+
+
+def prepare_products(length: int) -> Prepared:
+    """Prepare one product a head and chunk, with its gradients: the size of the delta rule's."""
+    shape = (HEADS * length // CHUNK, CHUNK, WIDTH)
+    left, right = (jax.random.normal(jax.random.key(side), shape) for side in (0, 1))
+
+    def total(left: jax.Array, right: jax.Array) -> jax.Array:
+        return jnp.square(left @ jnp.swapaxes(right, -1, -2)).sum()
+
+    # forward, and one for each operand
+    products = 3 * 2 * shape[0] * CHUNK * CHUNK * WIDTH
+    return Prepared(call=partial(jax.jit(jax.grad(total, (0, 1))), left, right), flops=products)
 
 
 def gradients(
@@ -133,4 +173,17 @@ LINEAR = tuple(
     Workload(name=f"linear-{length}", prepare=partial(prepare_linear, length)) for length in LENGTHS
 )
 
-DELTA = (Workload(name="delta-2048", prepare=partial(prepare_delta, 2_048)),)
+TODAY = tuple(
+    Workload(name=f"{name}-2048", prepare=partial(prepared, 2_048))
+    for name, prepared in (
+        ("capped", prepare_capped),
+        ("sink", prepare_sink),
+        ("forgetting", prepare_forgetting),
+    )
+)
+
+DELTA = (
+    Workload(name="delta-2048", prepare=partial(prepare_delta, 2_048)),
+    # what its chunks can reach: products of their size are slower than large ones
+    Workload(name="delta-products-2048", prepare=partial(prepare_products, 2_048)),
+)
