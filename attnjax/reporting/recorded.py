@@ -18,22 +18,33 @@ class Recorded:
     """An experiment in one of its settings, judged by its records.
 
     Attributes:
-        first: the first record of the experiment; its design is the one that was fixed first.
+        records: those of the experiment, also of other settings and designs; the first come first.
     """
 
     loaded: ExperimentFile
-    first: Record
+    records: Sequence[Record]
     summary: Summary
 
     @property
+    def of_another_design(self) -> Record | None:
+        """The first record of a seed that counts, of claims, grid or seeds that were changed since.
+
+        None: nobody had seen a result of these seeds before the design was fixed.
+        """
+        now = design(self.loaded.ablation, self.loaded.own)
+        seeds = {record.seed for record in self.summary.records}
+        of_seeds = (record for record in self.records if record.seed in seeds)
+        return next((record for record in of_seeds if record.design != now), None)
+
+    @property
     def exploratory(self) -> bool:
-        """Whether the design was changed after the first record."""
-        return self.first.design != design(self.loaded.ablation, self.loaded.own)
+        """Whether the design was changed after a result of its seeds had been seen."""
+        return self.of_another_design is not None
 
 
 def recorded(loaded: ExperimentFile, records: Sequence[Record]) -> Recorded:
-    """Judge an experiment, in the setting of these records, by them; the first comes first."""
-    return Recorded(loaded=loaded, first=records[0], summary=judge(loaded, records))
+    """Judge an experiment, in the setting of these records, by them; the first come first."""
+    return Recorded(loaded=loaded, records=records, summary=judge(loaded, records))
 
 
 def of_shipped(records: Sequence[Record]) -> list[Recorded]:

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 from attnjax.config.serialize import to_json
 from attnjax.experiment.ablation import Ablation
+from attnjax.experiment.design import tuning_digest
 from attnjax.experiment.load import ExperimentFile
+from attnjax.experiment.tuning import extended
 from attnjax.results.read import settings_digest
 from attnjax.results.record import Record
 
@@ -13,8 +15,9 @@ def fitting(loaded: ExperimentFile, records: Sequence[Record]) -> list[Record]:
     """Return the records that count, without those that tune.
 
     A run's folder says in what the run differs from the experiment file, so a run counts with other
-    settings, too. A record's file does not: it counts if it is of the file's settings, and of the
-    latest data of its task. A run counts before the record of its seed on its kind of machine.
+    settings, too. A record's file does not: it counts if it is of the file's settings and grid, and
+    of the latest data of its task. A run counts before the record of its seed on its kind of
+    machine.
     """
     ablation, own = loaded.ablation, loaded.own
     wanted = {
@@ -26,7 +29,10 @@ def fitting(loaded: ExperimentFile, records: Sequence[Record]) -> list[Record]:
         for record in records
         if record.stage != "tuning"
         and record.variant in wanted
-        and (record.run is not None or wanted[record.variant] == record.settings)
+        and (
+            record.run is not None
+            or (wanted[record.variant] == record.settings and tuned_over(ablation, record))
+        )
     ]
     counted: dict[tuple[object, ...], Record] = {}
     for record in _of_latest_data(of_file, wanted, ablation):
@@ -35,6 +41,23 @@ def fitting(loaded: ExperimentFile, records: Sequence[Record]) -> list[Record]:
         if place not in counted or counted[place].run is None or record.run is not None:
             counted[place] = record
     return [*counted.values()]
+
+
+def tuned_over(ablation: Ablation, record: Record) -> bool:
+    """Return whether tuning over the grid may have chosen, or tied, a record's values.
+
+    A record that does not have the digest of its grid was made before records had one. One that was
+    not tuned has no values.
+    """
+    if not record.tuned:
+        return True
+    if record.grid not in (None, tuning_digest(ablation)):
+        return False
+    grid = ablation.tune
+    ends = [
+        extended(grid, {path: end(values) for path, values in grid.items()}) for end in (min, max)
+    ]
+    return all(any(record.tuned.get(path) in longer[path] for longer in ends) for path in grid)
 
 
 def _of_latest_data(

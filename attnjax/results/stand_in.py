@@ -13,11 +13,10 @@ from typing import Any
 
 from attnjax.config.serialize import own_names, to_json
 from attnjax.data.corpus import Corpus, Task
-from attnjax.experiment import Experiment
-from attnjax.experiment.design import tuning_digest
+from attnjax.experiment import Ablation, Experiment
 from attnjax.experiment.load import ExperimentFile
-from attnjax.experiment.tuning import Grid, Point, extended, in_words
-from attnjax.results.fit import fitting
+from attnjax.experiment.tuning import Point, in_words
+from attnjax.results.fit import fitting, tuned_over
 from attnjax.results.read import settings_digest
 from attnjax.results.record import Record
 from attnjax.runs.provenance import definitions_digest
@@ -110,7 +109,7 @@ def _found(
             if reason:
                 refused[name].append(reason)
             else:
-                tuned = {path: record.tuned[path] for path in wanted.tune}
+                tuned = {path: record.tuned[path] for path in loaded.ablation.tune}
                 found.append(replace(record, variant=name, tuned=tuned))
     return found, refused
 
@@ -121,7 +120,7 @@ class _Wanted:
 
     Attributes:
         parts: the digest of its own parts; None: it has none.
-        grid: that of the grid and the seeds that tune.
+        ablation: its grid, and the seeds that tune.
         begins: whether it begins with another run's parameters.
         corpus: its data; None: they are not here.
         drawn: by the digest of attnjax's sources, the first record of data that its seed draws.
@@ -129,8 +128,7 @@ class _Wanted:
 
     settings: str
     parts: str | None
-    tune: Grid
-    grid: str
+    ablation: Ablation
     begins: bool
     corpus: Corpus | None
     drawn: dict[str, Record] = field(default_factory=dict)
@@ -138,19 +136,18 @@ class _Wanted:
     @classmethod
     def of(cls, loaded: ExperimentFile, experiment: Experiment, corpus: Corpus | None) -> "_Wanted":
         settings = to_json(experiment, loaded.own)
-        names, tune = own_names(settings), loaded.ablation.tune
+        names = own_names(settings)
         return cls(
-            settings=settings_digest(settings, tuple(tune)),
+            settings=settings_digest(settings, tuple(loaded.ablation.tune)),
             parts=definitions_digest(loaded.text, names, loaded.imported) if names else None,
-            tune=tune,
-            grid=tuning_digest(loaded.ablation),
+            ablation=loaded.ablation,
             begins=experiment.initial_parameters_from is not None,
             corpus=corpus,
         )
 
     def alike(self, record: Record) -> bool:
         """Return whether a record has the settings, and values of the fields that are tuned."""
-        return record.settings == self.settings and {*record.tuned} == {*self.tune}
+        return record.settings == self.settings and {*record.tuned} == {*self.ablation.tune}
 
     def reasons(self, record: Record) -> Iterator[str]:
         """Yield why a record of equal settings is not taken."""
@@ -162,7 +159,7 @@ class _Wanted:
                 if record.parts is None
                 else "of another text of the file's own parts"
             )
-        if record.tuned and not self._of_grid(record):
+        if not tuned_over(self.ablation, record):
             yield f"tuned over another grid, to {in_words([*record.tuned.values()])}"
         yield from self._of_other_data(record)
 
@@ -180,19 +177,6 @@ class _Wanted:
         for split, digest in record.data.items():
             if split not in data.splits or data.digest(split) != digest:
                 yield f"of other data: the {split} split differs"
-
-    def _of_grid(self, record: Record) -> bool:
-        """Return whether tuning over the file's grid may have chosen, or tied, a record's values.
-
-        A record that does not have the digest of its grid was made before records had one.
-        """
-        if record.grid not in (None, self.grid):
-            return False
-        ends = [
-            extended(self.tune, {path: end(values) for path, values in self.tune.items()})
-            for end in (min, max)
-        ]
-        return all(any(record.tuned[path] in longer[path] for longer in ends) for path in self.tune)
 
 
 def _at_its_points(ordered: Sequence[Record], runs: Sequence[Record]) -> list[Record]:

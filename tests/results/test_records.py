@@ -205,6 +205,13 @@ def test_a_later_design_is_exploratory_and_other_settings_are_not_judged(short, 
     assert not recorded(short, made).exploratory
     later = judged_by(short, 2, 0.7)
     assert recorded(later, made).exploratory
+    # a later design is confirmed by seeds that nobody had seen, whatever others came to
+    fixed = design(later.ablation, later.own)
+    earlier = [replace(each, settings="0" * 8) for each in made]
+    new = [replace(each, seed=each.seed + 10, design=fixed) for each in made]
+    assert not recorded(later, [*earlier, *new]).exploratory
+    again = [replace(each, design=fixed) for each in made]
+    assert recorded(later, [*earlier, *again]).exploratory
     other = [replace(each, settings="0" * 8) for each in made]
     found = recorded(short, other)
     assert not found.summary.records
@@ -302,7 +309,8 @@ def test_the_tally_hides_no_verdict(short, made):
         waiting,
         with_row(verdict="not judged yet", p=None),
     ]
-    fixed = replace(found, first=replace(found.first, design=design(found.loaded.ablation)))
+    designed = design(found.loaded.ablation)
+    fixed = replace(found, records=[replace(each, design=designed) for each in found.records])
 
     def all_of_them(experiment: Recorded) -> Recorded:
         return replace(experiment, summary=replace(experiment.summary, judged=tuple(claims)))

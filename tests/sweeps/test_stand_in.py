@@ -19,6 +19,7 @@ from attnjax.experiment import Claim, Difference
 from attnjax.experiment.design import tuning_digest
 from attnjax.experiment.load import ExperimentFile, load
 from attnjax.reporting.table import plain
+from attnjax.results.fit import fitting
 from attnjax.results.folder import summarize
 from attnjax.results.read import read_records, read_runs, recordings, settings_digest, write
 from attnjax.results.record import Record
@@ -265,6 +266,8 @@ def test_the_grid_has_to_be_that_of_the_record(records, tmp_path):
         assert left(refused) == {"scaled": [0, 1], "cosine": [0, 1]}
         assert "2 records are not taken: tuned over another grid" in said(refused)["scaled"][0]
         assert all(variant.tuning for variant in refused.planned())
+        # nor does a judge count them beside those of the grid
+        assert fitting(loaded, [*exact, *other]) == exact
 
 
 def test_runs_that_others_begin_with_are_trained_here(records, tmp_path):
