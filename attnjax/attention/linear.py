@@ -173,7 +173,6 @@ def causal_linear(query: LogFeatures, memory: LinearMemory) -> Contexts:
         x = x.reshape(*x.shape[:-2], groups, together, size, x.shape[-1])
         return jnp.moveaxis(x, (-4, -3), (0, 1))
 
-    @jax.checkpoint
     def read(state: LinearState, group: Any) -> tuple[LinearState, jax.Array]:
         query, memory = group
         state, states = add_chunks(state, memory)
@@ -186,6 +185,8 @@ def causal_linear(query: LogFeatures, memory: LinearMemory) -> Contexts:
         return state, share * features @ states.values + share * weights @ value
 
     split = LinearMemory(chunks(memory.log_features, -jnp.inf), chunks(memory.value))
+    if groups > 1:  # what a group computes on its way is computed again for its gradients
+        read = jax.checkpoint(read)
     _, context = jax.lax.scan(read, empty_state(memory), (chunks(query), split))
     context = jnp.moveaxis(context, (0, 1), (-4, -3))
     return context.reshape(*context.shape[:-4], -1, context.shape[-1])[..., :length, :]
