@@ -37,7 +37,7 @@ MODELS = {
         ),
     ),
 }
-BATCH = jax.device_put(ragged(1, seed=0)[0])
+BATCH: Any = jax.device_put(ragged(1, seed=0)[0])
 KEY = jax.random.key(7)
 
 
@@ -61,7 +61,8 @@ def loss(objective: CrossEntropy, model: Any, params: Any, batch: Batch = BATCH)
 )
 def test_without_teacher_forcing_each_word_is_the_models_own(name):
     model, params = prepared(name)
-    given = np.full(BATCH.target.shape, START, np.int32)
+    rows, length = BATCH.target.shape
+    given = np.full((rows, length), START, np.int32)
     forward = jax.jit(partial(model.apply, {"params": params}, deterministic=True))
     for place in range(given.shape[1] - 1):
         logits = np.array(forward(BATCH.source, given)[:, place])
