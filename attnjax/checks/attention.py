@@ -1,7 +1,7 @@
 """The properties of an attention, tried with small random inputs."""
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Container, Iterator
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -50,7 +50,9 @@ MOVED = 100
 NARROW = Widths(4, 4, 4)
 
 
-def check_attention(attention: AttentionBase, widths: Widths = NARROW) -> list[Finding]:
+def check_attention(
+    attention: AttentionBase, widths: Widths = NARROW, only: Container[str] | None = None
+) -> list[Finding]:
     """Check the properties that every attention of attnjax has.
 
     - A query that may attend to nothing has context 0; no gradient flows to it, nor to a key or
@@ -76,7 +78,8 @@ def check_attention(attention: AttentionBase, widths: Widths = NARROW) -> list[F
       which forgets nothing. A word of strength 0, without a decay, leaves the state as it is.
     - A bias of forget gates that are 1 is 0.
 
-    The attention is for queries, keys and values of these widths.
+    The attention is for queries, keys and values of these widths. Of its properties those with a
+    name in `only` are checked, by default all.
     """
     properties: dict[str, Callable[[_Initialized], Problems]] = {
         "masked rows give zero": _masked_rows,
@@ -103,7 +106,8 @@ def check_attention(attention: AttentionBase, widths: Widths = NARROW) -> list[F
         )
     if _parts(attention, Forgetting):
         properties["gates of 1 forget nothing"] = _open_gates
-    return findings(partial(_Initialized, attention, widths), properties)
+    chosen = {name: of for name, of in properties.items() if only is None or name in only}
+    return findings(partial(_Initialized, attention, widths), chosen)
 
 
 class _Initialized:
@@ -116,6 +120,13 @@ class _Initialized:
         self.variables = jax.device_get(init(_key(), *self.inputs))
         self.call: Any = jax.jit(partial(attention.apply, deterministic=True))
         self.context: Any = partial(self.call, self.variables)
+
+    @cached_property
+    def recurrences(self) -> list[recurrence.PreparedRecurrence]:
+        """The recurrences within the attention, with inputs and programs of their own."""
+        inputs = self.drawn(B, recurrence.LENGTH)
+        parts = _parts(self.attention, RecurrentAttention)
+        return [recurrence.PreparedRecurrence(part, _key(), inputs) for part in parts]
 
     def drawn(self, examples: int, length: int) -> tuple[np.ndarray, ...]:
         """Return random queries, keys and values."""
@@ -247,27 +258,29 @@ def _in_pieces(of: _Initialized) -> Problems:
 
 
 def _recurrent(
-    problems: Callable[[recurrence.RecurrenceInputs], Problems],
+    problems: Callable[[recurrence.PreparedRecurrence], Problems],
 ) -> Callable[[_Initialized], Problems]:
     """Return the problems of each recurrence within an attention."""
 
     def of_each(of: _Initialized) -> Problems:
-        inputs = of.drawn(B, recurrence.LENGTH)
-        for part in _parts(of.attention, RecurrentAttention):
-            yield from problems(recurrence.recurrence_inputs(part, _key(), inputs))
+        for each in of.recurrences:
+            yield from problems(each)
 
     return of_each
 
 
 def _open_gates(of: _Initialized) -> Problems:
     inputs = of.inputs[1]
-    for part in _parts(of.attention, Forgetting):
+    allowed = np.broadcast_to(np.tri(S, dtype=bool), (B, S, S))
+
+    def bias_of(part: Forgetting) -> Any:
         variables = part.init(_key(), inputs, method="prepare")
-        prepared: Any = part.apply(variables, inputs, method="prepare")
-        opened = jax.tree.map(jnp.zeros_like, prepared)
-        allowed = jnp.broadcast_to(jnp.tri(S, dtype=bool), (B, S, S))
-        bias: Any = part.apply(variables, opened, allowed, (B, S, S))
-        yield not_zero("the bias of forget gates that are 1", jnp.where(allowed, bias, 0))
+        opened = jax.tree.map(jnp.zeros_like, part.apply(variables, inputs, method="prepare"))
+        return part.apply(variables, opened, jnp.asarray(allowed), (B, S, S))
+
+    for part in _parts(of.attention, Forgetting):
+        bias = np.asarray(jax.jit(partial(bias_of, part))())
+        yield not_zero("the bias of forget gates that are 1", np.where(allowed, bias, 0))
 
 
 def _requested(of: _Initialized) -> Problems:

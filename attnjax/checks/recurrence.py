@@ -1,7 +1,7 @@
 """The properties of a recurrent attention: its equations, by steps and by chunks."""
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,51 +16,39 @@ LENGTH = CHUNK + 6
 """A number of words that is more than a chunk, and not two."""
 
 
-class RecurrenceInputs(NamedTuple):
+class PreparedRecurrence:
     """A recurrent attention, its variables, queries [B, LENGTH, K] and what its words write."""
 
-    part: RecurrentAttention
-    variables: Any
-    query: jax.Array
-    memory: Words
+    def __init__(
+        self, part: RecurrentAttention, key: jax.Array, inputs: tuple[np.ndarray, ...]
+    ) -> None:
+        """Initialize a part, and prepare its memory of keys and values."""
 
+        @jax.jit
+        def prepared(query: jax.Array, *words: jax.Array) -> tuple[Any, Words]:
+            variables = part.init(key, query, *words, deterministic=True)
+            memory: Any = part.apply(variables, *words, method="prepare")
+            return variables, memory
 
-def recurrence_inputs(
-    part: RecurrentAttention, key: jax.Array, inputs: tuple[np.ndarray, ...]
-) -> RecurrenceInputs:
-    """Initialize a part, and prepare its memory of keys and values."""
+        self.part, self.query = part, jnp.asarray(inputs[0])
+        self.variables, self.memory = jax.device_get(prepared(*inputs))
+        self.call: Any = partial(part.apply, self.variables)
+        self.read = jax.jit(self._read)
+        self.context_of = jax.jit(partial(self.call, method="context_of"))
 
-    @jax.jit
-    def prepared(query: jax.Array, *words: jax.Array) -> tuple[Any, Words]:
-        variables = part.init(key, query, *words, deterministic=True)
-        memory: Any = part.apply(variables, *words, method="prepare")
-        return variables, memory
+    def _read(self, memory: Words) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """Return the contexts of a memory by chunks and by steps, and the scaled queries."""
 
-    variables, memory = prepared(*inputs)
-    return RecurrenceInputs(part, variables, jnp.asarray(inputs[0]), memory)
+        def step(state: Any, word: Any) -> tuple[Any, jax.Array]:
+            query, memory = jax.tree.map(lambda x: x[:, None], word)
+            context, state = self.call(query, memory, state, method="step")
+            return state, context[:, 0]
 
-
-def _contexts(of: RecurrenceInputs, memory: Words) -> dict[str, np.ndarray]:
-    """Return the contexts of a memory by chunks, by steps, and by the equations in float64."""
-    call: Any = partial(of.part.apply, of.variables)
-
-    def step(state: Any, word: Any) -> tuple[Any, jax.Array]:
-        query, memory = jax.tree.map(lambda x: x[:, None], word)
-        context, state = call(query, memory, state, method="step")
-        return state, context[:, 0]
-
-    @jax.jit
-    def read(memory: Words) -> tuple[jax.Array, jax.Array, jax.Array]:
-        chunks = call(of.query, memory, Causal(), deterministic=True, method="attend")
-        start = call(memory, method="start")
-        words = jax.tree.map(lambda x: jnp.moveaxis(x, 1, 0), (of.query, memory))
+        chunks = self.call(self.query, memory, Causal(), deterministic=True, method="attend")
+        start = self.call(memory, method="start")
+        words = jax.tree.map(lambda x: jnp.moveaxis(x, 1, 0), (self.query, memory))
         _, steps = jax.lax.scan(step, start, words)
-        return chunks, jnp.moveaxis(steps, 0, 1), call(of.query, method="scaled")
-
-    chunks, steps, query = jax.device_get(read(memory))
-    sums = _by_equations(query, jax.device_get(memory), delta_rule=of.part.delta_rule)
-    equations = np.asarray(call(jnp.asarray(sums), method="context_of"))
-    return {"chunks": chunks, "steps": steps, "equations": equations}
+        return chunks, jnp.moveaxis(steps, 0, 1), self.call(self.query, method="scaled")
 
 
 def _by_equations(query: np.ndarray, memory: Words, *, delta_rule: bool) -> np.ndarray:
@@ -78,30 +66,36 @@ def _by_equations(query: np.ndarray, memory: Words, *, delta_rule: bool) -> np.n
     return np.stack(read, axis=1)
 
 
-def by_equations(of: RecurrenceInputs, without: str = "") -> Problems:
+def by_equations(of: PreparedRecurrence) -> Problems:
     """Compare chunks and steps with the recurrence of the part's words."""
-    found = _contexts(of, of.memory)
-    for way in ("chunks", "steps"):
-        what = f"the context of {type(of.part).__name__}{without} by {way}"
-        yield not_equal(what, found[way], found["equations"])
+    yield from _compare(of, of.memory)
 
 
-def decay_of_one(of: RecurrenceInputs) -> Problems:
+def decay_of_one(of: PreparedRecurrence) -> Problems:
     """Compare words whose decay is 1 with a state that nothing is forgotten of."""
-    kept = of.memory._replace(log_decay=jnp.zeros_like(of.memory.log_decay))
-    yield from by_equations(of._replace(memory=kept), " without a decay")
+    kept = of.memory._replace(log_decay=np.zeros_like(of.memory.log_decay))
+    yield from _compare(of, kept, " without a decay")
 
 
-def strength_of_zero(of: RecurrenceInputs) -> Problems:
+def _compare(of: PreparedRecurrence, memory: Words, without: str = "") -> Problems:
+    """Compare the contexts of a memory by chunks and by steps with the equations in float64."""
+    chunks, steps, query = jax.device_get(of.read(memory))
+    sums = _by_equations(query, memory, delta_rule=of.part.delta_rule)
+    equations = of.context_of(sums)
+    for way, context in (("chunks", chunks), ("steps", steps)):
+        what = f"the context of {type(of.part).__name__}{without} by {way}"
+        yield not_equal(what, context, equations)
+
+
+def strength_of_zero(of: PreparedRecurrence) -> Problems:
     """Compare a state with that after a word of strength 0 without a decay."""
     names = "strength", "log_decay"
     word = jax.tree.map(lambda x: x[:, :1], of.memory)
-    word = word._replace(**{name: jnp.zeros_like(getattr(word, name)) for name in names})
+    word = word._replace(**{name: np.zeros_like(getattr(word, name)) for name in names})
 
     @jax.jit
     def write(word: Words) -> tuple[jax.Array, jax.Array]:
-        call: Any = partial(of.part.apply, of.variables)
-        before = jnp.ones_like(call(word, method="start"))
-        return before, call(of.query[:, :1], word, before, method="step")[1]
+        before = jnp.ones_like(of.call(word, method="start"))
+        return before, of.call(of.query[:, :1], word, before, method="step")[1]
 
     yield not_equal(f"the state of {type(of.part).__name__}", *write(word))

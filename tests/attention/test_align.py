@@ -253,8 +253,17 @@ def tilt(unscale, query, positions):
     return -0.3 * abs(distance(positions)) * unscaled
 
 
-@pytest.mark.parametrize("align", [Softmax(temperature=0.25), LearnedScale()], ids=str)
-@pytest.mark.parametrize("score", [ScaledDot(), BiasedDot()], ids=["no bias", "bias"])
+@pytest.mark.parametrize(
+    "align, score",
+    [
+        pytest.param(Softmax(temperature=0.25), ScaledDot(), id="temperature"),
+        pytest.param(LearnedScale(), BiasedDot(), id="learned, bias"),
+        pytest.param(
+            Softmax(temperature=0.25), BiasedDot(), id="temperature, bias", marks=pytest.mark.long
+        ),
+        pytest.param(LearnedScale(), ScaledDot(), id="learned", marks=pytest.mark.long),
+    ],
+)
 def test_a_fused_kernel_takes_the_factor(align, score, float64):
     """With gradients, of the learned scale too, and of each head alone."""
     draw = np.random.default_rng(0).normal

@@ -1,6 +1,6 @@
 """Every cell of docs/combinations.md equals its parts' composition, or is refused."""
 
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -143,13 +143,18 @@ def biases(gate: Any, key: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     return np.einsum("btr,sr,br->bts", allowed, after, log_gate)
 
 
+@partial(jax.jit, static_argnums=0)
+def logits_of(score: Any, own: Any, query: Any, key: Any, positions: Positions) -> jax.Array:
+    prepared = score.apply(own, key, method="prepare")
+    return score.apply(own, query, prepared, positions)
+
+
 def composition(attention: Attention, mask: Any, params: Any) -> np.ndarray:
     """The score called alone, then align and pool as NumPy writes them."""
     query, key, value = inputs()
     positions = Positions(np.arange(T)[None], np.arange(T)[None])
     own = {"params": params.get("score", {})}
-    prepared = jitted.apply(attention.score, own, key, method="prepare")
-    logits = jitted.apply(attention.score, own, query, prepared, positions)
+    logits = np.asarray(logits_of(attention.score, own, query, key, positions))
     allowed = np.ones((B, T, T), bool)
     if mask is not None:
         allowed &= np.asarray(mask.dense(positions))

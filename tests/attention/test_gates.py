@@ -1,7 +1,5 @@
 """Numbers computed from a layer's input: gates of contexts, forgetting, norms of contexts."""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,17 +11,22 @@ from attnjax.attention.gate import Gate, OutputGate
 from attnjax.attention.mask import Causal, Padding, Segments
 from attnjax.attention.multihead import MultiHead
 from attnjax.nn.norm import RMSNorm
+from tests import jitted
 from tests.attention import oracle
 
 B, T, D, H = 2, 5, 6, 2
 
 
 def drawn():
-    return jnp.asarray(np.random.default_rng(0).normal(size=(B, T, D)))
+    return np.random.default_rng(0).normal(size=(B, T, D))
 
 
 def initial(module, x):
-    return jax.jit(partial(module.init, deterministic=True))(jax.random.key(0), x)
+    return jitted.init(module, jax.random.key(0), x, deterministic=True)
+
+
+def applied(module, variables, x, mask=None):
+    return jitted.apply(module, variables, x, mask=mask, deterministic=True)
 
 
 def contexts_of(own, x, mask):
@@ -43,14 +46,13 @@ def test_a_gate_multiplies_normalized_contexts_by_the_equation(each, activation,
     )
     x = drawn()
     variables = initial(module, x)
-    gains = jnp.asarray(np.random.default_rng(1).uniform(0.5, 2, D // H))
+    gains = np.random.default_rng(1).uniform(0.5, 2, D // H)
     variables["params"]["context_norm"]["scale"] = gains
-    context = module.apply(variables, x, mask=Causal(), deterministic=True)
-    own = jax.tree.map(np.asarray, variables["params"])
+    context, own = applied(module, variables, x, Causal()), variables["params"]
     gate = own["gate"]["gate"]
-    for sentence, got in zip(np.asarray(x), context, strict=True):
+    for sentence, got in zip(x, context, strict=True):
         plain = contexts_of(own, sentence, np.tri(T, dtype=bool))
-        plain = plain / np.sqrt((plain**2).mean(-1, keepdims=True) + 1e-6) * np.asarray(gains)
+        plain = plain / np.sqrt((plain**2).mean(-1, keepdims=True) + 1e-6) * gains
         logits = np.einsum("td,dhv->thv", sentence, gate["kernel"]) + gate["bias"]
         f = 1 / (1 + np.exp(-logits))
         plain = plain * (logits * f if activation == "silu" else f)
@@ -63,10 +65,10 @@ def test_a_gate_of_one_equals_no_gate(float64):
     gated = MultiHead(heads=H, gate=OutputGate())
     variables = initial(gated, x)
     own = variables["params"]["gate"]["gate"]
-    own["kernel"], own["bias"] = jnp.zeros_like(own["kernel"]), jnp.full_like(own["bias"], 100.0)
+    own["kernel"], own["bias"] = np.zeros_like(own["kernel"]), np.full_like(own["bias"], 100.0)
     plain = {"params": {k: v for k, v in variables["params"].items() if k != "gate"}}
-    with_gate = gated.apply(variables, x, mask=Causal(), deterministic=True)
-    without = MultiHead(heads=H).apply(plain, x, mask=Causal(), deterministic=True)
+    with_gate = applied(gated, variables, x, Causal())
+    without = applied(MultiHead(heads=H), plain, x, Causal())
     np.testing.assert_allclose(with_gate, without, rtol=0, atol=1e-14)
 
 
@@ -81,9 +83,8 @@ def test_a_gate_of_ones_own_reads_the_layers_input(float64):
     x = drawn()
     module, plain = MultiHead(heads=H, gate=TenthOfHead()), MultiHead(heads=H, heads_out=(1,))
     variables = initial(plain, x)
-    by_gate = module.apply(variables, x, deterministic=True)
-    scaled = MultiHead(heads=H, heads_out=(0,)).apply(variables, x, deterministic=True)
-    first = plain.apply(variables, x, deterministic=True)
+    by_gate, first = applied(module, variables, x), applied(plain, variables, x)
+    scaled = applied(MultiHead(heads=H, heads_out=(0,)), variables, x)
     expected = 0.1 * x.sum(-1, keepdims=True) * first + scaled
     np.testing.assert_allclose(by_gate, expected, rtol=0, atol=1e-12)
 
@@ -100,13 +101,13 @@ def test_forgetting_equals_the_oracle_with_gradients(float64):
         context = module.apply({"params": params}, x, mask=mask, deterministic=True)
         return (context * direction).sum(), context
 
-    own = jax.tree.map(np.asarray, variables["params"])
+    own = variables["params"]
     gate = own["head"]["bias"]["gate"]
     (_, context), slope = jax.jit(jax.value_and_grad(read, has_aux=True))(gate)
 
     def expected_of(gate):
         rows = []
-        for sentence, real in zip(np.asarray(x), present, strict=True):
+        for sentence, real in zip(x, present, strict=True):
             keys, merged = np.where(real[:, None], sentence, 0), 0
             for head in range(H):
                 q = sentence @ own["query"]["kernel"][:, head]
@@ -126,11 +127,10 @@ def test_forgetting_equals_the_oracle_with_gradients(float64):
 
 
 def test_gates_of_one_forget_nothing_and_of_zero_all_but_the_last_key():
-    allowed = jnp.asarray(np.tri(T, dtype=bool))
-    none = forgetting(jnp.zeros(T), allowed, (T, T))
-    np.testing.assert_array_equal(none, np.zeros((T, T)))
-    shut = forgetting(jnp.full(T, -jnp.inf), allowed, (T, T))
-    bias = np.asarray(jnp.where(allowed, shut, 0))
+    allowed = np.tri(T, dtype=bool)
+    bias_of = jax.jit(lambda log_gate: forgetting(log_gate, jnp.asarray(allowed), (T, T)))
+    np.testing.assert_array_equal(bias_of(np.zeros(T)), np.zeros((T, T)))
+    bias = np.where(allowed, bias_of(np.full(T, -np.inf)), 0)
     assert (np.diag(bias) == 0).all()
     assert np.isneginf(bias[np.tri(T, k=-1, dtype=bool)]).all()
 
@@ -139,10 +139,8 @@ def test_a_packed_sentence_forgets_its_own_words_alone(float64):
     x = drawn()
     module = MultiHead(head=Attention(bias=Forgetting()), heads=H)
     variables = initial(module, x)
-    segment = jnp.broadcast_to(jnp.array([0, 0, 1, 1, 1]), (B, T))
-    packed = module.apply(
-        variables, x, mask=Segments(segment, segment) & Causal(), deterministic=True
-    )
+    segment = np.array([[0, 0, 1, 1, 1]] * B)
+    packed = applied(module, variables, x, Segments(segment, segment) & Causal())
     for start, end in ((0, 2), (2, 5)):
-        alone = module.apply(variables, x[:, start:end], mask=Causal(), deterministic=True)
+        alone = applied(module, variables, x[:, start:end], Causal())
         np.testing.assert_allclose(packed[:, start:end], alone, rtol=0, atol=1e-12)

@@ -24,6 +24,7 @@ from attnjax.attention.position import Positions
 from attnjax.attention.recurrence import Words, causal_contexts
 from attnjax.attention.recurrent import DecayedState, DeltaRule, RecurrentAttention
 from attnjax.errors import UserError
+from tests import jitted
 from tests.attention import oracle
 
 B, T, K, V = 2, 11, 4, 3
@@ -33,10 +34,9 @@ rules = pytest.mark.parametrize("delta_rule", [False, True], ids=["added up", "d
 widths = pytest.mark.parametrize("width", [1, K], ids=["a decay a word", "a decay a feature"])
 
 
-@pytest.fixture
-def small_chunks(monkeypatch):
-    monkeypatch.setattr(recurrence, "CHUNK", 4)
-    monkeypatch.setattr(recurrence, "BLOCK", 2)
+def make_chunks_small(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(recurrence, "CHUNK", 4)
+    patch.setattr(recurrence, "BLOCK", 2)
 
 
 def drawn(width: int, dtype: Any = np.float64) -> tuple[Any, Words, Any]:
@@ -53,26 +53,36 @@ def drawn(width: int, dtype: Any = np.float64) -> tuple[Any, Words, Any]:
     return jax.tree.map(lambda x: x.astype(dtype), (query, words, direction))
 
 
-@rules
-@widths
-def test_chunks_equal_the_oracle_with_gradients(width, delta_rule, float64, small_chunks):
-    query, words, direction = drawn(width)
+@partial(jax.jit, static_argnums=3)
+def in_small_chunks(query: Any, words: Words, direction: Any, delta_rule: bool) -> tuple[Any, Any]:
+    """Contexts, and the gradients of their products with a direction, by chunks of 4 words."""
 
     def read(query, words):
         context = causal_contexts(query, words, delta_rule=delta_rule)
         return (context * direction).sum(), context
 
-    def expected_of(query, words):
-        alone = partial(oracle.recurrence, delta_rule=delta_rule)
-        return np.array([alone(*one) for one in zip(query, *words, strict=True)])
+    with pytest.MonkeyPatch.context() as patch:
+        make_chunks_small(patch)
+        slopes, context = jax.grad(read, (0, 1), has_aux=True)(query, words)
+    return context, slopes
 
-    (_, context), slopes = jax.jit(jax.value_and_grad(read, (0, 1), has_aux=True))(
-        *jax.tree.map(jnp.asarray, (query, words))
-    )
-    np.testing.assert_allclose(context, expected_of(query, words), rtol=0, atol=1e-12)
-    expected = oracle.gradient(
-        lambda given: (expected_of(*given) * direction).sum(), (query, words)
-    )
+
+def by_oracle(query: Any, words: Words, delta_rule: bool) -> np.ndarray:
+    alone = partial(oracle.recurrence, delta_rule=delta_rule)
+    return np.array([alone(*one) for one in zip(query, *words, strict=True)])
+
+
+@rules
+@widths
+def test_chunks_equal_the_oracle_with_gradients(width, delta_rule, float64):
+    query, words, direction = drawn(width)
+
+    def total(given):
+        return (by_oracle(*given, delta_rule) * direction).sum()
+
+    context, slopes = in_small_chunks(query, words, direction, delta_rule)
+    np.testing.assert_allclose(context, by_oracle(query, words, delta_rule), rtol=0, atol=1e-12)
+    expected = oracle.gradient(total, (query, words))
     chex.assert_trees_all_close(slopes, expected, rtol=0, atol=1e-10)
 
 
@@ -80,57 +90,45 @@ def test_chunks_equal_the_oracle_with_gradients(width, delta_rule, float64, smal
 @widths
 def test_one_program_of_chunks_is_as_near_as_its_dtype(width, delta_rule):
     query, words, _ = drawn(width)
-    expected = np.array(
-        [oracle.recurrence(*one, delta_rule=delta_rule) for one in zip(query, *words, strict=True)]
-    )
-    query, words = jax.tree.map(partial(jnp.asarray, dtype=jnp.float32), (query, words))
+    expected = by_oracle(query, words, delta_rule)
+    query, words = jax.tree.map(lambda x: x.astype(np.float32), (query, words))
     context = jax.jit(partial(causal_contexts, delta_rule=delta_rule))(query, words)
     np.testing.assert_allclose(context, expected, rtol=0, atol=5e-6)
 
 
 @rules
 @widths
-def test_a_gate_that_is_shut_forgets_all_before(width, delta_rule, float64, small_chunks):
+def test_a_gate_that_is_shut_forgets_all_before(width, delta_rule, float64):
     query, words, direction = drawn(width)
-    words.log_decay[:, 6] = -np.inf
-    query, words = jax.tree.map(jnp.asarray, (query, words))
-
-    def read(words):
-        context = causal_contexts(query, words, delta_rule=delta_rule)
-        return (context * direction)[:, 6:].sum(), context
-
-    (_, context), slopes = jax.jit(jax.value_and_grad(read, has_aux=True))(words)
+    words.log_decay[:, 6], direction[:, :6] = -np.inf, 0
+    context, (_, slopes) = jax.device_get(in_small_chunks(query, words, direction, delta_rule))
     chex.assert_tree_all_finite(slopes)
     later = jax.tree.map(lambda x: x[:, 6:], words)
-    alone = causal_contexts(query[:, 6:], later, delta_rule=delta_rule)
+    alone = by_oracle(query[:, 6:], later, delta_rule)
     np.testing.assert_allclose(context[:, 6:], alone, rtol=0, atol=1e-12)
-    chex.assert_trees_all_close(
-        jax.tree.map(lambda slope: slope[:, :6], slopes),
-        jax.tree.map(lambda slope: jnp.zeros_like(slope[:, :6]), slopes),
-        atol=1e-14,
-    )
+    for slope in slopes:
+        np.testing.assert_allclose(slope[:, :6], np.zeros(slope[:, :6].shape), atol=1e-14)
+
+
+write_word = jax.jit(recurrence.write_word, static_argnames="delta_rule")
+
+
+def state_and_word(place: int, strength: float) -> tuple[np.ndarray, Words]:
+    """A state, and a word of some strength that forgets nothing."""
+    word = jax.tree.map(lambda x: x[:, place : place + 1], drawn(1)[1])
+    word.strength[:], word.log_decay[:] = strength, 0
+    return np.random.default_rng(1).normal(size=(B, K, V)), word
 
 
 @rules
 def test_a_word_of_strength_zero_leaves_the_state(delta_rule, float64):
-    _, words, _ = drawn(1)
-    state = jnp.asarray(np.random.default_rng(1).normal(size=(B, K, V)))
-    word = Words(*(jnp.asarray(numbers[:, :1]) for numbers in words))
-    word = word._replace(
-        strength=jnp.zeros_like(word.strength), log_decay=jnp.zeros_like(word.log_decay)
-    )
-    after = recurrence.write_word(state, word, delta_rule=delta_rule)
-    np.testing.assert_array_equal(after, state)
+    state, word = state_and_word(0, strength=0)
+    np.testing.assert_array_equal(write_word(state, word, delta_rule=delta_rule), state)
 
 
 def test_a_delta_rule_of_strength_one_replaces_the_value_at_its_key(float64):
-    _, words, _ = drawn(1)
-    state = jnp.asarray(np.random.default_rng(1).normal(size=(B, K, V)))
-    word = Words(*(jnp.asarray(numbers[:, 1:2]) for numbers in words))
-    word = word._replace(
-        strength=jnp.ones_like(word.strength), log_decay=jnp.zeros_like(word.log_decay)
-    )
-    after = recurrence.write_word(state, word, delta_rule=True)
+    state, word = state_and_word(1, strength=1)
+    after = np.asarray(write_word(state, word, delta_rule=True))
     np.testing.assert_allclose(word.key @ after, word.value, atol=1e-12)
 
 
@@ -207,31 +205,29 @@ def named(module: RecurrentAttention) -> str:
 each_module = pytest.mark.parametrize("head", MODULES, ids=named)
 
 
-def around(head: RecurrentAttention) -> tuple[MultiHead, Any, Any]:
+def around(head: RecurrentAttention) -> tuple[MultiHead, Any, np.ndarray]:
     """Two heads around it, their variables, and the input of a layer."""
     module = MultiHead(head=head, heads=2)
-    x = jnp.asarray(np.random.default_rng(0).normal(size=(B, T, 6)))
-    variables = jax.jit(partial(module.init, deterministic=True))(jax.random.key(0), x)
-    return module, variables, x
+    x = np.random.default_rng(0).normal(size=(B, T, 6))
+    return module, jitted.init(module, jax.random.key(0), x, deterministic=True), x
 
 
 @each_module
 def test_heads_equal_the_equations_of_their_papers(head, float64):
     module, variables, x = around(head)
-    context = jax.jit(partial(module.apply, deterministic=True))(variables, x, mask=Causal())
-    own = jax.tree.map(np.asarray, variables["params"])
+    context = jitted.apply(module, variables, x, mask=Causal(), deterministic=True)
+    own = variables["params"]
     merged = 0
     for number in range(2):
         query, key, value = (
-            np.asarray(x) @ own[name]["kernel"][:, number]
-            + own[name].get("bias", np.zeros(2))[number]
+            x @ own[name]["kernel"][:, number] + own[name].get("bias", np.zeros(2))[number]
             if "bias" in own[name]
-            else np.asarray(x) @ own[name]["kernel"][:, number]
+            else x @ own[name]["kernel"][:, number]
             for name in ("query", "key", "value")
         )
         of_head = jax.tree.map(lambda leaf, number=number: leaf[number], own.get("head", {}))
         contexts = []
-        for sentence, q, k, v in zip(np.asarray(x), query, key, value, strict=True):
+        for sentence, q, k, v in zip(x, query, key, value, strict=True):
             log_decay, strength = decays_by_numpy(
                 head.decay, of_head.get("decay", {}), sentence, number
             )
@@ -250,38 +246,46 @@ def test_heads_equal_the_equations_of_their_papers(head, float64):
 @each_module
 def test_steps_equal_all_words_at_once(head, float64):
     module, variables, x = around(head)
-    together = jax.jit(partial(module.apply, deterministic=True))(variables, x, mask=Causal())
+    together = jitted.apply(module, variables, x, mask=Causal(), deterministic=True)
+    call = partial(module.apply, variables)
 
     @jax.jit
-    def step(word, state):
-        memory = module.apply(variables, word, word, method="prepare")
-        if state is None:
-            state = module.apply(variables, memory, method="start")
-        return module.apply(variables, word, memory, state, method="step")
+    def steps(x):
+        def step(state, word):
+            memory = call(word, word, method="prepare")
+            context, state = call(word, memory, state, method="step")
+            return state, context
 
-    state, contexts = None, []
-    for place in range(T):
-        context, state = step(x[:, place : place + 1], state)
-        contexts.append(context)
-    np.testing.assert_allclose(jnp.concatenate(contexts, 1), together, rtol=0, atol=1e-12)
+        first = x[:, :1]
+        start = call(call(first, first, method="prepare"), method="start")
+        return jax.lax.scan(step, start, jnp.moveaxis(x, 1, 0)[:, :, None])[1]
+
+    contexts = np.moveaxis(np.asarray(steps(x))[:, :, 0], 0, 1)
+    np.testing.assert_allclose(contexts, together, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("head", MODULES[2:6:3], ids=named)
-def test_padding_and_packed_rows_equal_each_sentence_alone(head, float64, small_chunks):
+def test_padding_and_packed_rows_equal_each_sentence_alone(head, float64, monkeypatch):
+    make_chunks_small(monkeypatch)
     module, variables, x = around(head)
-    read = jax.jit(partial(module.apply, variables, deterministic=True))
+    apply = jax.jit(partial(module.apply, variables, deterministic=True))
+
+    def read(*inputs, **options):
+        return np.asarray(apply(*inputs, **options))
+
     first = read(x[:, :5], mask=Causal())
-    present = jnp.broadcast_to(jnp.arange(T) < 5, (B, T))
-    wild = jnp.where(present[..., None], x, jnp.nan)
+    place = np.broadcast_to(np.arange(T), (B, T))
+    present = place < 5
+    wild = np.where(present[..., None], x, np.nan)
     padded = read(wild, mask=Padding(present) & Causal())
     np.testing.assert_allclose(padded[:, :5], first, rtol=0, atol=1e-12)
     # three sentences, two of which begin within one chunk
-    segment = jnp.broadcast_to(jnp.array([0] * 5 + [1] * 2 + [2] * 4), (B, T))
-    at = jnp.broadcast_to(jnp.array([*range(5), *range(2), *range(4)]), (B, T))
+    segment = np.array([[0] * 5 + [1] * 2 + [2] * 4] * B)
+    at = np.array([[*range(5), *range(2), *range(4)]] * B)
     packed = read(x, mask=Segments(segment, segment) & Causal(), positions=Positions(at, at))
     np.testing.assert_allclose(packed[:, :5], first, rtol=0, atol=1e-12)
     # two masks of segments that have one boundary each
-    pair = [jnp.broadcast_to(jnp.arange(T) >= start, (B, T)).astype(int) for start in (5, 7)]
+    pair = [(place >= start).astype(int) for start in (5, 7)]
     joined = Segments(pair[0], pair[0]) & Segments(pair[1], pair[1]) & Causal()
     np.testing.assert_array_equal(read(x, mask=joined, positions=Positions(at, at)), packed)
     for start, end in ((5, 7), (7, 11)):
@@ -290,27 +294,30 @@ def test_padding_and_packed_rows_equal_each_sentence_alone(head, float64, small_
 
 
 def test_a_decay_of_one_is_no_decay(float64):
-    query, words, _ = drawn(1)
-    query, words = jax.tree.map(jnp.asarray, (query, words))
-    none = words._replace(log_decay=jnp.zeros_like(words.log_decay))
-    wide = words._replace(log_decay=jnp.zeros((B, T, K)))
+    query, words, direction = drawn(1)
+    none = words._replace(log_decay=np.zeros((B, T, 1)))
+    wide = words._replace(log_decay=np.zeros((B, T, K)))
     for delta_rule in (False, True):
-        read = partial(causal_contexts, delta_rule=delta_rule)
-        np.testing.assert_allclose(read(query, wide), read(query, none), rtol=0, atol=1e-12)
+        (one, _), (each, _) = (
+            in_small_chunks(query, given, direction, delta_rule) for given in (none, wide)
+        )
+        np.testing.assert_allclose(each, one, rtol=0, atol=1e-12)
+
+
+def refused(module: Any, **options: Any) -> None:
+    """Trace a call that raises."""
+    init = partial(module.init_with_output, deterministic=True, **options)
+    jax.eval_shape(init, jax.random.key(0), np.zeros((1, 4, 4)))
 
 
 def test_masks_that_need_weights_are_refused():
-    x = jnp.zeros((1, 4, 4))
-    call = partial(DeltaRule().init_with_output, jax.random.key(0), x, deterministic=True)
     with pytest.raises(UserError, match="takes the masks Padding, Causal and Segments.*Window"):
-        call(mask=Window(1, 0))
-    segment = jnp.zeros((1, 4), int)
+        refused(DeltaRule(), mask=Window(1, 0))
+    segment = np.zeros((1, 4), int)
     with pytest.raises(UserError, match="wants the mask Causal beside Segments"):
-        call(mask=Segments(segment, segment))
+        refused(DeltaRule(), mask=Segments(segment, segment))
 
 
 def test_heads_that_read_the_input_share_no_keys():
-    x = jnp.zeros((1, 4, 4))
-    module = MultiHead(head=DeltaRule(), heads=2, key_heads=1)
     with pytest.raises(UserError, match="leave key_heads out"):
-        module.init(jax.random.key(0), x, deterministic=True)
+        refused(MultiHead(head=DeltaRule(), heads=2, key_heads=1))

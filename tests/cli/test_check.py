@@ -1,9 +1,11 @@
 """`attnjax check` says of each part of a file what it lacks, and where it fails."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from attnjax.checks import check_attention
 from attnjax.cli.main import main
 from tests.cli.saying import TINY, sentence
 
@@ -89,6 +91,13 @@ ablation = Ablation(
 """
 
 
+@pytest.fixture
+def few_properties(monkeypatch):
+    """An attention is tried by what this file asks for: tests/checks has each property."""
+    few = partial(check_attention, only=("causal", "masks are pytrees"))
+    monkeypatch.setattr("attnjax.checks.experiment_file.check_attention", few)
+
+
 @pytest.mark.long
 def test_check_tries_the_parts_of_a_file(capsys, tmp_path):
     assert main(["check", TINY]) == 0
@@ -106,6 +115,7 @@ def test_check_tries_the_parts_of_a_file(capsys, tmp_path):
     assert "defines no score, align" in sentence(capsys, "check", "luong2015")
 
 
+@pytest.mark.usefixtures("few_properties")
 def test_a_part_that_raises_is_found_and_the_others_are_tried(capsys, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(Path(TINY).read_text() + MISTAKEN)
@@ -122,6 +132,7 @@ def test_a_part_that_raises_is_found_and_the_others_are_tried(capsys, tmp_path):
     assert last.startswith("not tried: Lenient (")
 
 
+@pytest.mark.usefixtures("few_properties")
 def test_an_own_norm_and_an_own_mask_are_tried(capsys, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(OWN_NORM_AND_MASK)  # without the score of tiny, which is tried above
@@ -163,6 +174,7 @@ class Wide(Score):
 """
 
 
+@pytest.mark.usefixtures("few_properties")
 def test_parts_that_a_variant_uses_are_tried_as_it_uses_them(capsys, tmp_path):
     (tmp_path / "beside.py").write_text(BESIDE)
     path = tmp_path / "mine.py"
@@ -221,6 +233,7 @@ ablation = Ablation(base=base, variants={"own": own})
 """
 
 
+@pytest.mark.usefixtures("few_properties")
 def test_tasks_metrics_objectives_and_schedules_are_tried(capsys, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(Path(TINY).read_text() + OWN_RECIPE)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from attnjax.attention.align import Align, Softmax
@@ -60,7 +59,8 @@ def initial(model: Transformer) -> Any:
             jax.random.key(0), SOURCE, GIVEN, deterministic=True, mutable=["params"]
         )["params"]
     )
-    draw = np.random.default_rng(0).normal
-    return jax.tree.map_with_path(
-        lambda path, leaf: jnp.asarray(draw("scale" in str(path[-1]), 0.3, leaf.shape)), shapes
+    draw, dtype = np.random.default_rng(0).normal, jax.dtypes.canonicalize_dtype(float)
+    drawn = jax.tree.map_with_path(
+        lambda path, leaf: draw("scale" in str(path[-1]), 0.3, leaf.shape).astype(dtype), shapes
     )
+    return jax.device_put(drawn)  # `jnp.asarray` would compile a program for each shape

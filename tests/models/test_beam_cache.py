@@ -156,11 +156,10 @@ def test_a_window_hides_what_is_far_from_it():
     params = initial(model)
     source, other = np.array([[4, 5, 6, 7, 8]]), np.array([[4, 5, 6, 7, 9]])
 
-    @jax.jit
-    def encode(source: jax.Array) -> Any:
-        return model.apply({"params": params}, source, deterministic=True, method="encode")
-
-    states = [np.asarray(encode(words)[0]) for words in (source, other)]
+    states = [
+        jitted.apply(model, {"params": params}, words, deterministic=True, method="encode")[0]
+        for words in (source, other)
+    ]
     moved = np.abs(states[0] - states[1]).max(-1)[0]
     assert (moved[:3] == 0).all()
     assert (moved[3:] > 1e-4).all()

@@ -1,6 +1,5 @@
 """Stacks whose layers differ: which layer is which, training, search, what is refused."""
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -28,7 +27,7 @@ def test_every_nth_layer_is_the_other_one():
 def test_two_stacks_whose_layers_are_all_alike_are_one(float64):
     """A stack of which every layer is interleaved is a stack of those layers."""
     own, other = language_model(layer=SOFTMAX), Interleaved(layer=SOFTMAX, period=1)
-    words = jnp.array([[3, 4, 5], [6, 7, 2]]), jnp.array([[1, 5, 6], [1, 8, 0]])
+    words = np.array([[3, 4, 5], [6, 7, 2]]), np.array([[1, 5, 6], [1, 8, 0]])
     variables = initial(own)
     outputs = [
         jitted.apply(model, {"params": variables}, *words, deterministic=True, method="features")[0]
@@ -37,7 +36,21 @@ def test_two_stacks_whose_layers_are_all_alike_are_one(float64):
     np.testing.assert_array_equal(*outputs)
 
 
-@pytest.mark.parametrize("name", PAIRS)
+SELDOM = (
+    "windows with rotary, all without",
+    "buckets and a cap of YaRN",
+    "stick breaking and near words",
+    # tests/decoding/test_todays_search.py has them
+    "gated delta rule and forgetting",
+    "selective heads and Taylor features",
+)
+"""Pairs whose caches are as those of others."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.long if name in SELDOM else []) for name in PAIRS],
+)
 def test_steps_of_a_mixed_stack_equal_all_words_at_once(name, float64):
     model = mixed(name)
     if name != next(iter(PAIRS)):  # of three layers, two are of one kind

@@ -16,6 +16,7 @@ from attnjax.attention.position import Learned
 from attnjax.attention.position_score import Alibi, Relative, Rotary
 from attnjax.attention.score import Additive, Dot, General, Location
 from attnjax.attention.self_attentive import SelfAttentive
+from attnjax.config.vary import vary
 from attnjax.data.batch_plan import Batch, PackedBatch
 from attnjax.errors import UserError
 from attnjax.models.captioner import Captioner
@@ -122,6 +123,14 @@ MODELS = {
     "transformer, location": lambda: small(Location(max_length=12), layers=1),
     "transformer, local-m": lambda: small(layers=1, align=LocalMonotonic(reach=1)),
     "transformer, local-p": lambda: small(layers=1, align=LocalPredictive(reach=2)),
+    "transformer, location and local": lambda: vary(
+        small(layers=1),
+        {
+            "encoder_layer.self_attention.head.score": Location(max_length=12),
+            "decoder_layer.self_attention.head.align": LocalMonotonic(reach=1),
+            "decoder_layer.cross_attention.head.align": LocalPredictive(reach=2),
+        },
+    ),
     "luong": luong,
     "luong, location": lambda: luong(Location(max_length=12)),
     "luong, local-p": lambda: luong(align=LocalPredictive(reach=2)),
@@ -153,9 +162,12 @@ WITHIN = {
     "transformer, rotary": "language model, rotary",
     "transformer, ALiBi": "transformer, ALiBi and relative",
     "transformer, relative": "transformer, ALiBi and relative",
+    "transformer, location": "transformer, location and local",
+    "transformer, local-m": "transformer, location and local",
+    "transformer, local-p": "transformer, location and local",
     "luong": "luong, two layers",
-    "luong, location": "transformer, location",
-    "luong, local-p": "transformer, local-p",
+    "luong, location": "transformer, location and local",
+    "luong, local-p": "transformer, location and local",
     "luong, no input feeding": "backward encoder",
     "luong, Elman": "luong, two layers",
     "bahdanau, LSTM": "bahdanau",

@@ -1,7 +1,8 @@
 """The step that is fast and the step as the papers write it are the same training."""
 
+from functools import partial
+
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 
@@ -64,7 +65,9 @@ def test_200_losses_are_those_of_the_plain_step(float64):
     )
     transform = recipe.optimizer.make()
     random = np.random.default_rng(0)
-    state = initial_state(jax.random.key(0), batch(random), recipe=recipe)
+    # one program: the operations of a model one by one are 90
+    begin = jax.jit(partial(initial_state, recipe=recipe))
+    state = begin(jax.random.key(0), batch(random))
     plain = state.params, state.optimizer
 
     @jax.jit
@@ -85,4 +88,4 @@ def test_200_losses_are_those_of_the_plain_step(float64):
         losses.append(metrics["loss"])
         expected.append(loss)
     np.testing.assert_allclose(losses, expected, rtol=1e-4)
-    assert jnp.mean(jnp.stack(losses[-10:])) < jnp.mean(jnp.stack(losses[:10])) - 0.3
+    assert np.mean(losses[-10:]) < np.mean(losses[:10]) - 0.3

@@ -69,8 +69,23 @@ def with_gradients(attend, direction):
     return jax.jit(jax.value_and_grad(read, has_aux=True))
 
 
-@pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize("cap, sink", [(CAP, False), (None, True), (CAP, True)])
+@pytest.mark.parametrize(
+    "cap, sink, mask",
+    [
+        *((CAP, True, mask) for mask in MASKS),
+        # without a sink an empty row has no weight at all
+        (CAP, False, "padding and empty rows"),
+        (None, True, "packed"),
+        *(
+            pytest.param(CAP, False, mask, marks=pytest.mark.long)
+            for mask in ("none", "causal window", "packed")
+        ),
+        *(
+            pytest.param(None, True, mask, marks=pytest.mark.long)
+            for mask in ("none", "causal window", "padding and empty rows")
+        ),
+    ],
+)
 def test_tiles_equal_weights_with_gradients(mask, cap, sink, float64):
     given, direction = drawn()
     rule = MASKS[mask]
@@ -139,7 +154,11 @@ PARTS = {
 @pytest.mark.parametrize(
     "name, key_heads",
     [
-        *((name, 1) for name in PARTS),
+        # a cap and buckets alone are within what has a sink beside them
+        *(
+            pytest.param(name, 1, marks=pytest.mark.long if name in ("cap", "buckets") else [])
+            for name in PARTS
+        ),
         # heads that share keys have those with keys of their own within
         *(pytest.param(name, None, marks=pytest.mark.long) for name in PARTS),
     ],

@@ -25,7 +25,10 @@ from tests.attention.fused.test_blockwise import (
 )
 
 
-@pytest.mark.parametrize("lifted", [False, True], ids=["alone", "vmap"])
+@pytest.mark.parametrize(
+    "lifted",
+    [pytest.param(False, id="alone", marks=pytest.mark.long), pytest.param(True, id="vmap")],
+)
 def test_every_derivative_is_that_of_the_dense_path(lifted, float64):
     """Forward mode, and derivatives of gradients, with a bias and rows that see nothing."""
     arrays, direction = inputs(5, 6)

@@ -39,19 +39,35 @@ def read(attend, direction):
     return jax.jit(jax.value_and_grad(both, has_aux=True))
 
 
-@pytest.mark.parametrize(
-    "mask",
-    [
-        None,
-        Causal() & Window(20, 0),
-        # In the second row, queries of the second sentence have no key.
-        Segments(ROWS[..., :T], ROWS) & Padding(PRESENT) & Causal(),
-        # The first nine queries have none that is a key.
-        Causal() & Padding((WORDS > 8) & (WORDS < 99)) & Window(30, 4),
-    ],
-    ids=["none", "window", "packed, padded", "padded window"],
+MASKS = {
+    "none": None,
+    "window": Causal() & Window(20, 0),
+    # In the second row, queries of the second sentence have no key.
+    "packed, padded": Segments(ROWS[..., :T], ROWS) & Padding(PRESENT) & Causal(),
+    # The first nine queries have none that is a key.
+    "padded window": Causal() & Padding((WORDS > 8) & (WORDS < 99)) & Window(30, 4),
+}
+OFTEN = (
+    ("plain", "window"),
+    ("plain", "packed, padded"),
+    ("cap and sink", "none"),
+    ("cap and sink", "padded window"),
 )
-@pytest.mark.parametrize("cap, sink", [(None, False), (1.5, True)], ids=["plain", "cap and sink"])
+"""Each mask once, each kernel twice."""
+
+
+@pytest.mark.parametrize(
+    "cap, sink, mask",
+    [
+        pytest.param(
+            *(cap, sink, mask),
+            id=f"{kernel}-{name}",
+            marks=[] if (kernel, name) in OFTEN else pytest.mark.long,
+        )
+        for kernel, cap, sink in (("plain", None, False), ("cap and sink", 1.5, True))
+        for name, mask in MASKS.items()
+    ],
+)
 def test_equals_the_dense_path_with_gradients(mask, cap, sink, monkeypatch):
     # The interpreter that XLA compiles: the one of a TPU's memories takes twice as long.
     name = "make_splash_mha_single_device"
