@@ -1,6 +1,5 @@
 """Does a layer of linear attention learn gradient descent?  von Oswald et al. 2023, Figure 2.
 
-No records as of now: the design is new.
 Ten points of a linear function are known, one is asked for; every example has another function. One
 layer of linear self-attention, without softmax, bias or norm, can take one step of gradient descent
 on the known points (proposition 1). Trained, it does: it ends at the loss of the step with the best

@@ -11,15 +11,14 @@ look-ups at once, which one head can only average: an even mean does not tell wh
 which list, an uneven one tells little. One head stands against four at equal cost. Each variant is
 tuned over three learning rates, by three seeds of their own.
 
-Tried on seeds 300 to 311, each with 256 places a batch: in 500 updates four heads zip two lists of
-four with 12 seeds of 12 (three lists of three: 2 of 4), one head names little more than half of the
-words. Narrow keys copy 0.99 of the words in 400 updates of 600; unscaled wide keys are still
-learning. A claim is judged if its networks have learnt, 0.8 right. Seeds 30 to 65 were of earlier
-designs, which zipped three lists: one seed in five never began to. Seeds 70 to 87 had these claims
-and other rates: from 0.002 to 0.008 narrow keys and four heads were best at the edge; from 0.004 to
-0.032 one claim of seven depended on the rate, as 0.016 fails for one seed in three. Whether the
-variance grows as d_k once trained is not asked: the learning rate decides it. Initial numbers are
-means over 16 draws of the parameters a seed.
+Tried on seeds 300 to 311: in 500 updates four heads zip two lists of four with 12 seeds of 12, one
+head names little more than half of the words. Narrow keys copy 0.99 of the words in 400 updates of
+600; unscaled wide keys are still learning. A claim is judged if its networks have learnt, 0.8
+right. Seeds 30 to 65 zipped three lists: one in five never began to. Seeds 70 to 87 had these
+claims and other rates: from 0.002 to 0.008 the best was at the edge; from 0.004 to 0.032 one claim
+depended on the rate. The best lies beside rates at which many seeds fail, which tuning may not see:
+with SSE alone narrow keys get 0.024, five seeds of eight fail, and two claims are not judged; 200
+updates of warm-up moved that border only (seeds 100 to 107). Initial numbers: means of 16 draws.
 
     attnjax run scaling_and_heads
 """
