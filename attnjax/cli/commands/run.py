@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from attnjax.sweeps.dry_run import VariantStatus
     from attnjax.sweeps.plan import Sweep
 
+MOST_NAMED = 8
+"""The most variants that a sentence of a dry run names; of more it has the number."""
+
 
 @requeued()
 def run(
@@ -172,7 +175,7 @@ def _total(variants: Sequence["VariantStatus"]) -> str:
     if recorded:
         line += f"; {recorded} are recorded"
     if unknown:
-        which = "" if len(unknown) == len(variants) else f" of {', '.join(unknown)}"
+        which = _of(unknown, variants)
         line += f"; the time{which} is unknown, because no such run was trained here"
     return line
 
@@ -181,8 +184,17 @@ def _unread(variants: Sequence["VariantStatus"]) -> Iterator[str]:
     """Yield a sentence for each reason why data are not read."""
     for reason in dict.fromkeys(plan.unread for plan in variants if plan.unread):
         names = [plan.name for plan in variants if plan.unread == reason]
-        which = "" if len(names) == len(variants) else f" of {', '.join(names)}"
-        yield f"the data{which} are not read, so nothing is checked against them: {reason}"
+        yield (
+            f"the data{_of(names, variants)} are not read, so nothing is checked against them: "
+            f"{reason}"
+        )
+
+
+def _of(names: Sequence[str], variants: Sequence["VariantStatus"]) -> str:
+    """Say of which variants a sentence is; of all: nothing; of many: how many."""
+    if len(names) == len(variants):
+        return ""
+    return f" of {', '.join(names) if len(names) <= MOST_NAMED else f'{len(names)} variants'}"
 
 
 def _runs(plan: "VariantStatus") -> str:

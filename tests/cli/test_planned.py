@@ -1,0 +1,45 @@
+"""The last line of a dry run: how many runs, and of which the time is not known."""
+
+import pytest
+from rich.text import Text
+
+from attnjax.cli.commands.run import MOST_NAMED, planned
+from attnjax.runs.run_folder import RunStatus
+from attnjax.sweeps.dry_run import VariantStatus
+
+
+def status(name: str, pace: float | None) -> VariantStatus:
+    return VariantStatus(
+        name=name,
+        runs={0: RunStatus("missing")},
+        points=(),
+        tied=(),
+        of_records=(),
+        failure=None,
+        steps=120,
+        costs=None,
+        unread=None,
+        pace=pace,
+    )
+
+
+@pytest.mark.parametrize(
+    ("unknown", "said"),
+    [
+        (2, "the time of v0, v1 is unknown"),
+        (MOST_NAMED + 1, f"the time of {MOST_NAMED + 1} variants is unknown"),
+    ],
+)
+def test_many_variants_are_counted_not_named(unknown, said):
+    of_each = [status(f"v{number}", None) for number in range(unknown)]
+    *_, line = planned([*of_each, status("known", 0.5)])
+    assert isinstance(line, Text)
+    assert f"{unknown + 1} of {unknown + 1} runs are to be trained, in about 60 s" in line.plain
+    assert said in line.plain
+    assert len(line.plain) < 200
+
+
+def test_if_all_are_unknown_none_is_named():
+    *_, line = planned([status("v0", None), status("v1", None)])
+    assert isinstance(line, Text)
+    assert "; the time is unknown, because" in line.plain
