@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from attnjax.training.log import console
 from attnjax.training.log.console import Display
 
 
@@ -22,3 +23,18 @@ def test_a_mean_over_seeds_is_called_one(losses, loss):
         shown.epoch(1, 5, train, valid)
     speed = f"{len(losses)} tokens/s"
     assert written.getvalue() == f"scaled  epoch 1  step 5 of 10  {loss}  {speed}\n"
+
+
+def test_the_time_left_forgets_the_minutes_in_which_shapes_were_compiled(monkeypatch):
+    """Three updates of new shapes take five minutes, then an update takes half a second."""
+    now, written = 0.0, io.StringIO()
+    monkeypatch.setattr(console.time, "monotonic", lambda: now)
+    with closing(Display(Console(file=written), title="tiny", steps=1_000)) as shown:
+        for step in range(1, 1_000):
+            now += 100.0 if step <= 4 else 0.5
+            shown.step(step, np.ones(1))
+    left = [line.rpartition("  ")[2] for line in written.getvalue().splitlines()]
+    assert left[:4] == ["loss 1", "1663 min left", "1662 min left", "1660 min left"]
+    # from the second minute on the updates that are left, at half a second each
+    exact = ["6 min left", "5 min left", "4 min left", "3 min left", "2 min left", "1 min left"]
+    assert left[5:] == [*exact, "18 s left"]

@@ -1,6 +1,7 @@
 """The progress of a training: a bar in a terminal, or a line per epoch and per minute in a log."""
 
 import time
+from collections import deque
 
 import numpy as np
 from rich.console import Console
@@ -29,8 +30,10 @@ class Display:
         )
         self._task = self._bar.add_task(title, total=steps, loss="", valid="", speed="")
         self._bar.start()
-        self._began = self._last = time.monotonic()
-        self._first: int | None = None
+        self._last = time.monotonic()
+        # times and steps, a minute apart: the speed is that of the last one to two minutes, for a
+        # batch of another shape is compiled first, which may take as long as a thousand updates
+        self._marks = deque[tuple[float, int]](maxlen=2)
 
     def close(self) -> None:
         self._bar.stop()
@@ -38,9 +41,8 @@ class Display:
     def step(self, step: int, losses: np.ndarray) -> None:
         loss, of = losses.mean(), _mean_of(losses)
         self._bar.update(self._task, completed=step, loss=f"loss {loss:.3f} {of}".rstrip())
-        if self._first is None:
-            # the first step is left out of the speed: it includes the compilation
-            self._began, self._first = time.monotonic(), step
+        if not self._marks:  # the first step is not in the speed: it includes the compilation
+            self._marks.append((time.monotonic(), step))
         if time.monotonic() - self._last >= SECONDS_BETWEEN_LINES:
             self._say(f"step {step} of {self._steps}", f"loss {loss:.4g}", of, self._left(step))
 
@@ -62,10 +64,12 @@ class Display:
 
     def _left(self, step: int) -> str:
         """Return the estimated time left, in words; "" before the speed is known."""
-        if self._first is None or step in (self._first, self._steps):
+        if not self._marks or step in (self._marks[0][1], self._steps):
             return ""
-        a_step = (time.monotonic() - self._began) / (step - self._first)
-        seconds = a_step * (self._steps - step)
+        now, (began, first) = time.monotonic(), self._marks[0]
+        seconds = (now - began) / (step - first) * (self._steps - step)
+        if now - self._marks[-1][0] >= SECONDS_BETWEEN_LINES:
+            self._marks.append((now, step))
         return f"{seconds / 60:.0f} min left" if seconds >= 60 else f"{seconds:.0f} s left"
 
     def _say(self, *words: str) -> None:
