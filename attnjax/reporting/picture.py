@@ -27,9 +27,9 @@ LINES = 6
 """More lines by length than these cannot be told apart."""
 
 STYLE = """<style>
-svg { color: #1c2127; font-family: sans-serif;
+svg { color: #1c2127; font-family: sans-serif; --paper: #ffffff;
   --accent: #0072b2; --second: #d55e00; --third: #00855f; --faint: #c5cbd3; }
-@media (prefers-color-scheme: dark) { svg { color: #e3e6ea;
+@media (prefers-color-scheme: dark) { svg { color: #e3e6ea; --paper: #14171b;
   --accent: #56b4e9; --second: #f0a04b; --third: #3cc79b; --faint: #454d57; } }
 </style>"""
 """The colors of style.css, for a picture that no page gives them to."""

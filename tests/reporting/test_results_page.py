@@ -13,7 +13,7 @@ from attnjax.errors import UserError
 from attnjax.experiment import Claim
 from attnjax.experiment.load import ExperimentFile, load
 from attnjax.reporting.found import MOST, FoundRow, findings, first
-from attnjax.reporting.picture import MARK, SeedDots, draw, shown
+from attnjax.reporting.picture import MARK, STYLE, SeedDots, draw, shown
 from attnjax.reporting.recorded import Recorded, of_shipped
 from attnjax.reporting.results_page import differences, draw as draw_all, page, why_unrecorded
 from attnjax.results.read import read_records
@@ -157,6 +157,15 @@ def test_a_picture_is_drawn_again_if_its_numbers_change(tmp_path, monkeypatch):
     assert len(drawn) == 1
     assert draw(replace(dots, values={"a": [1.0, 2.5]}), path)
     assert len(drawn) == 2
+
+
+def test_a_picture_defines_every_color_that_a_figure_may_have():
+    """Of a page the colors are in its style; a picture stands alone."""
+    figures = (ROOT / "attnjax" / "reporting" / "figures").glob("*.json")
+    used = {color for path in figures for color in re.findall(r"var\((--\w+)\)", path.read_text())}
+    assert {"--accent", "--paper"} <= used
+    for light_or_dark in STYLE.split("@media"):
+        assert used <= set(re.findall(r"(--\w+):", light_or_dark))
 
 
 def test_a_picture_shows_what_the_claims_are_about(experiments):
