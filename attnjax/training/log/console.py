@@ -41,6 +41,8 @@ class Display:
     def step(self, step: int, losses: np.ndarray) -> None:
         loss, of = losses.mean(), _mean_of(losses)
         self._bar.update(self._task, completed=step, loss=f"loss {loss:.3f} {of}".rstrip())
+        if self._marks and step < self._marks[-1][1]:  # runs that stood at another step follow
+            self._marks.clear()
         if not self._marks:  # the first step is not in the speed: it includes the compilation
             self._marks.append((time.monotonic(), step))
         if time.monotonic() - self._last >= SECONDS_BETWEEN_LINES:
