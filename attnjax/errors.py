@@ -66,6 +66,13 @@ def one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
+def named(names: Iterable[str], most: int = 6) -> str:
+    """List at most `most` names for a sentence: "a, b, c and 5 more"."""
+    names = [*names]
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def exhausted(error: Exception) -> bool:
     """Return whether an error means that there is not enough memory."""
     # JAX raises a RuntimeError; JAX is not imported here to name its class

@@ -16,9 +16,8 @@ same rate. The Transformer has rotary positions, the recurrences none.
 Looked at before, with seed 900: the delta rule with b to 2 fits its lengths after 200 updates.
 
 Came out: the delta rule with b to 2 answers all strings of its lengths and 92 in 100 beyond. The
-others, the LSTM too, are at chance at their own lengths: 3,000 updates teach them nothing, so that
-"near chance beyond" is no news of eigenvalues here. In `arena`, at lengths to 16, an LSTM learns
-the parity.
+others, the LSTM too, are at chance at their own lengths after 3,000 updates, so that their results
+beyond say nothing about eigenvalues. In `arena`, at lengths to 16, an LSTM learns the parity.
 
     attnjax run grazzi2024
 """

@@ -23,8 +23,9 @@ With smaller embeddings, of deviation 1/8, Glorot's linear maps and 3e-3 it was 
 updates: the head looked at its own word, which does no harm either. The variant `small` asks that
 again.
 
-Came out: softmax gives the first word 0.95 of such a head's weight, ReLU and sigmoids none to speak
-of; a learned sink and "off by one" leave it where it is. With smaller embeddings it is 0.30.
+Came out: such a head gives the first word 0.95 of its weight with softmax, 0.88 "off by one", 0.82
+beside a learned sink, 0.56 with a gate, 0.30 with smaller embeddings, and less than 0.01 with ReLU
+and with sigmoids.
 
     attnjax run guo2024    # ATTNJAX_DATA names what tinyshakespeare is in
 """

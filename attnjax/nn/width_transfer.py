@@ -17,9 +17,8 @@ allows; Definition 4.1 for the attention.
 
 from collections.abc import Mapping
 
-from attnjax.errors import UserError
+from attnjax.errors import UserError, named
 from attnjax.nn.parameter_kinds import Kind, kind_of
-from attnjax.nn.paths import named
 
 EMBEDDINGS = ("embedding", "source_embedding", "output_embedding")
 """Of words, below no part of the model, and of positions."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from attnjax.config.serialize import record_differences, to_json
 from attnjax.config.vary import vary
+from attnjax.errors import named
 from attnjax.experiment.load import ExperimentFile
 from attnjax.results.record import Record, RunSource
 from attnjax.results.summary import Change, FieldRow, Summary
@@ -85,7 +86,7 @@ def _remarks(variants: Runs) -> tuple[str, ...]:
         for note in dict.fromkeys(note for run in runs for note in _notes(run)):
             alike[note].append(name)
     data = [
-        f"data: {note}" if len(names) == len(variants) else f"data of {', '.join(names)}: {note}"
+        f"data: {note}" if len(names) == len(variants) else f"data of {named(names)}: {note}"
         for note, names in alike.items()
     ]
     other = other_versions(record.code for records in variants.values() for record in records)

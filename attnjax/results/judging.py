@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from attnjax.errors import named
 from attnjax.evaluation.measurement import Better, Measurement, MetricKey
 from attnjax.evaluation.measures.by_length import by_length
 from attnjax.evaluation.sentence_stats import Sentences
@@ -233,7 +234,7 @@ def _missing(claim: Claim, absent: Sequence[str], failed: Mapping[str, str]) -> 
         if name in failed:
             return f"{name} failed: {failed[name]}"
     if absent:
-        return f"{', '.join(absent)} {'was' if len(absent) == 1 else 'were'} not run"
+        return f"{named(absent)} {'was' if len(absent) == 1 else 'were'} not run"
     return f"{claim.estimand.key} was not measured"
 
 

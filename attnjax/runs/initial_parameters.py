@@ -11,9 +11,9 @@ import numpy as np
 
 from attnjax.data.vocabularies import SIDES, Vocabularies, load_vocabularies
 from attnjax.data.vocabulary import LabelVocabulary
-from attnjax.errors import UserError, first_line
+from attnjax.errors import UserError, first_line, named
 from attnjax.experiment import Experiment
-from attnjax.nn.paths import flat, named
+from attnjax.nn.paths import flat
 from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.runs.manifest import CONFIG, read
 from attnjax.runs.result import read_result, result_params

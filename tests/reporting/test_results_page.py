@@ -161,11 +161,15 @@ def test_a_picture_is_drawn_again_if_its_numbers_change(tmp_path, monkeypatch):
 
 def test_a_picture_defines_every_color_that_a_figure_may_have():
     """Of a page the colors are in its style; a picture stands alone."""
-    figures = (ROOT / "attnjax" / "reporting" / "figures").glob("*.json")
-    used = {color for path in figures for color in re.findall(r"var\((--\w+)\)", path.read_text())}
+    reporting = ROOT / "attnjax" / "reporting"
+    figures = (path.read_text() for path in (reporting / "figures").glob("*.json"))
+    used = {color for figure in figures for color in re.findall(r"var\((--\w+)\)", figure)}
     assert {"--accent", "--paper"} <= used
-    for light_or_dark in STYLE.split("@media"):
-        assert used <= set(re.findall(r"(--\w+):", light_or_dark))
+    of_pages = (reporting / "style.css").read_text()
+    for alone, of_page in zip(STYLE.split("@media"), of_pages.split("@media"), strict=False):
+        colors = re.findall(r"(--\w+): (#\w+);", alone)
+        assert used <= {name for name, _ in colors}
+        assert set(colors) <= set(re.findall(r"(--\w+): (#\w+);", of_page))
 
 
 def test_a_picture_shows_what_the_claims_are_about(experiments):

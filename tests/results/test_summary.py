@@ -15,7 +15,7 @@ import pytest
 from attnjax.cli.main import main
 from attnjax.config.override import split
 from attnjax.evaluation.measurement import MetricKey
-from attnjax.experiment import Claim, Difference, Published, Value
+from attnjax.experiment import Claim, Difference, Published, Slope, Value
 from attnjax.experiment.load import ExperimentFile, load
 from attnjax.reporting.evidence import verdict
 from attnjax.reporting.table import plain
@@ -95,12 +95,15 @@ def test_statements_about_another_task_are_left_out(changed):
 def test_variants_that_were_not_run_are_named(changed, tmp_path):
     folder = shutil.copytree(changed, tmp_path / "tiny")
     both = Claim(text="They differ.", estimand=Difference("exact_match", "hot", "cold"), low=0.0)
+    over = tuple((f"at_{width}", float(width)) for width in range(1, 10))
+    slope = Claim(text="It grows.", estimand=Slope("exact_match", over=over, axis="width"), low=0.0)
     loaded = load(TINY)
-    variants = {**loaded.ablation.variants, "hot": loaded.ablation.base}
-    variants["cold"] = loaded.ablation.base
-    ablation = replace(loaded.ablation, variants=variants, claims=(both,), published=())
-    (one,) = summarize(folder, replace(loaded, ablation=ablation)).left_out
-    assert one.reason == "hot, cold were not run"
+    absent = dict.fromkeys(["hot", "cold", *(name for name, _ in over)], loaded.ablation.base)
+    variants = {**loaded.ablation.variants, **absent}
+    ablation = replace(loaded.ablation, variants=variants, claims=(both, slope), published=())
+    few, many = summarize(folder, replace(loaded, ablation=ablation)).left_out
+    assert few.reason == "hot, cold were not run"
+    assert many.reason == "at_1, at_2, at_3, at_4, at_5, at_6 and 3 more were not run"
 
 
 @pytest.fixture

@@ -299,7 +299,7 @@ def test_a_batch_system_s_signal_saves_like_ctrl_c(tmp_path, monkeypatch, number
 
 
 def test_a_log_gets_a_line_a_minute(tmp_path, monkeypatch):
-    clock = itertools.count(step=25)
+    clock = itertools.count(step=45)
     monkeypatch.setattr(console, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
     shown = io.StringIO()
     go(tmp_path, 0, steps=PER_EPOCH, shown=shown)

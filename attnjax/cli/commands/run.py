@@ -15,16 +15,13 @@ from attnjax.cli.commands.report import Records, Verbose, read_given, summarized
 from attnjax.cli.output import keep_compiled, out, say
 from attnjax.cli.requeue import requeued
 from attnjax.console import PlainConsole, plain_table
-from attnjax.errors import UserError
+from attnjax.errors import UserError, named
 from attnjax.runs.catalog import records_folder
 
 if TYPE_CHECKING:
     from attnjax.runs.run_folder import RunStatus
     from attnjax.sweeps.dry_run import VariantStatus
     from attnjax.sweeps.plan import Sweep
-
-MOST_NAMED = 8
-"""The most variants that a sentence of a dry run names; of more it has the number."""
 
 
 @requeued()
@@ -191,10 +188,8 @@ def _unread(variants: Sequence["VariantStatus"]) -> Iterator[str]:
 
 
 def _of(names: Sequence[str], variants: Sequence["VariantStatus"]) -> str:
-    """Say of which variants a sentence is; of all: nothing; of many: how many."""
-    if len(names) == len(variants):
-        return ""
-    return f" of {', '.join(names) if len(names) <= MOST_NAMED else f'{len(names)} variants'}"
+    """Say of which variants a sentence is; nothing if it is of all."""
+    return "" if len(names) == len(variants) else f" of {named(names)}"
 
 
 def _runs(plan: "VariantStatus") -> str:

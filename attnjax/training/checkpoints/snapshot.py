@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.nn.paths import flat, named
+from attnjax.errors import named
+from attnjax.nn.paths import flat
 from attnjax.training.log.metrics_log import LogEnd
 from attnjax.training.step import State
 

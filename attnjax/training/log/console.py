@@ -1,7 +1,6 @@
 """The progress of a training: a bar in a terminal, or a line per epoch and per minute in a log."""
 
 import time
-from collections import deque
 
 import numpy as np
 from rich.console import Console
@@ -10,6 +9,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from attnjax.console import print_line
 
 SECONDS_BETWEEN_LINES = 60  # the longest time without a line in a log
+SECONDS_OF_SPEED = 120.0
+"""The time left is estimated by so long: a batch of another shape is compiled first, on a GPU for
+up to a minute, and a mean over all updates would not forget it."""
 
 
 class Display:
@@ -27,24 +29,20 @@ class Display:
             TimeRemainingColumn(),
             console=console,
             disable=not console.is_terminal,
+            speed_estimate_period=SECONDS_OF_SPEED,
         )
         self._task = self._bar.add_task(title, total=steps, loss="", valid="", speed="")
         self._bar.start()
         self._last = time.monotonic()
-        # times and steps, a minute apart: the speed is that of the last one to two minutes, for a
-        # batch of another shape is compiled first, which may take as long as a thousand updates
-        self._marks = deque[tuple[float, int]](maxlen=2)
 
     def close(self) -> None:
         self._bar.stop()
 
     def step(self, step: int, losses: np.ndarray) -> None:
         loss, of = losses.mean(), _mean_of(losses)
+        if step < self._bar.tasks[0].completed:  # runs that stood at another step follow
+            self._bar.reset(self._task)
         self._bar.update(self._task, completed=step, loss=f"loss {loss:.3f} {of}".rstrip())
-        if self._marks and step < self._marks[-1][1]:  # runs that stood at another step follow
-            self._marks.clear()
-        if not self._marks:  # the first step is not in the speed: it includes the compilation
-            self._marks.append((time.monotonic(), step))
         if time.monotonic() - self._last >= SECONDS_BETWEEN_LINES:
             self._say(f"step {step} of {self._steps}", f"loss {loss:.4g}", of, self._left(step))
 
@@ -66,12 +64,9 @@ class Display:
 
     def _left(self, step: int) -> str:
         """Return the estimated time left, in words; "" before the speed is known."""
-        if not self._marks or step in (self._marks[0][1], self._steps):
+        seconds = self._bar.tasks[0].time_remaining
+        if seconds is None or step == self._steps:
             return ""
-        now, (began, first) = time.monotonic(), self._marks[0]
-        seconds = (now - began) / (step - first) * (self._steps - step)
-        if now - self._marks[-1][0] >= SECONDS_BETWEEN_LINES:
-            self._marks.append((now, step))
         return f"{seconds / 60:.0f} min left" if seconds >= 60 else f"{seconds:.0f} s left"
 
     def _say(self, *words: str) -> None:
