@@ -36,10 +36,9 @@ it.
     attnjax run mine.py --records
 
 Your row is tuned over three learning rates on each task, and three seeds are trained at the best of
-them, which takes a quarter of an hour on two cores. Records stand in for the other rows; what has
-none, a dash in the table below, is trained, too, unless `--variant` says what to train: `--variant
-parity-squared`, which may be repeated, trains your row on one task. Several processes that share
-the folder `runs` each take some. You get
+them, which takes a quarter of an hour on two cores. Records stand in for all other rows. `--variant
+parity-squared`, which may be repeated, trains your row on one task alone; several processes that
+share the folder `runs` each take some. You get
 
 - a table of everybody, your row marked: percent right at lengths of training and beyond, then
   parameters, what a layer keeps of the text, and milliseconds of an update;
