@@ -118,6 +118,16 @@ def test_the_page_of_the_arena_is_that_of_its_records():
     assert (ROOT / "docs" / "arena.md").read_text() == made.stdout, "run `make docs`"
 
 
+def test_records_stand_in_for_every_row_of_the_arena_on_every_task():
+    text = (ROOT / "docs" / "arena.md").read_text()
+    table = text.partition("## The table")[2].partition("Of the first column")[0]
+    shares = dict(re.findall(r"^\| (\w+) \| (.*) \|$", table, flags=re.MULTILINE))
+    crossing = attnjax.load("arena").ablation.crossing
+    assert list(shares) == list(crossing.rows)
+    for cells in shares.values():
+        assert [" / " in cell for cell in cells.split(" | ")] == [True] * len(crossing.columns)
+
+
 def test_every_variant_of_the_arena_reads_its_task():
     """Each row in the shortest column, and each column with softmax: nothing is compiled."""
     ablation = attnjax.load("arena").ablation

@@ -5,6 +5,7 @@ python docs/programs/arena.py > docs/arena.md
 
 import re
 from pathlib import Path
+from statistics import median
 
 from attnjax.experiment.load import load
 from attnjax.reporting import crossings
@@ -36,9 +37,9 @@ it.
     attnjax run mine.py --records
 
 Your row is tuned over three learning rates on each task, and three seeds are trained at the best of
-them, which takes a quarter of an hour on two cores. Records stand in for all other rows. `--variant
-parity-squared`, which may be repeated, trains your row on one task alone; several processes that
-share the folder `runs` each take some. You get
+them; how long that took for the rows of the table stands at the end of this page. Records stand in
+for all other rows. `--variant parity-squared`, which may be repeated, trains your row on one task
+alone; several processes that share the folder `runs` each take some. You get
 
 - a table of everybody, your row marked: percent right at lengths of training and beyond, then
   parameters, what a layer keeps of the text, and milliseconds of an update;
@@ -97,7 +98,26 @@ def page(summary: Summary | None) -> str:
     for part in crossings.with_intervals(summary):
         parts += [f"### {part.text}\n", _table(part), ""]
     machines = ", ".join(dict.fromkeys(record.kind for record in summary.records))
-    return "\n".join([*parts, f"{len(summary.records)} runs, on {machines}."])
+    minutes = _minutes_of_rows(summary)
+    least, middle, most = (round(of(minutes)) for of in (min, median, max))
+    parts += [
+        f"{len(summary.records)} runs, on {machines}. By the clock a row took {least} to {most}",
+        f"minutes, half of them at most {middle}, tuning and tests included.",
+    ]
+    return "\n".join(parts)
+
+
+def _minutes_of_rows(summary: Summary) -> list[float]:
+    """Return how long all runs of each row took; what tuned a variant counts once."""
+    crossing = summary.crossing
+    assert crossing is not None
+    spent = {record.variant: record.minutes.tune or 0.0 for record in summary.records}
+    for record in summary.records:
+        spent[record.variant] += record.minutes.run
+    return [
+        sum(spent.get(crossing.variant(row, column), 0.0) for column in crossing.columns)
+        for row in crossing.rows
+    ]
 
 
 def _of_page(note: str) -> str:
