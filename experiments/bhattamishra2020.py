@@ -13,6 +13,10 @@ is a label with a cross entropy, there a set of symbols with a squared error; st
 are drawn as the tasks say; the LSTM stands in a layer of the same kind. That without positions all
 places of a string of (aa)* look alike holds by construction.
 
+Looked at before, with seed 950, after the regions were set: 99.7 % of the longer strings of evenly
+many 1s with the LSTM; without positions 91.9 % of brackets, 82.4 % of blocks and all Boolean
+expressions. Seeds were three then, and are five.
+
     attnjax run bhattamishra2020
 """
 
@@ -84,7 +88,7 @@ ablation = Ablation(
         for language, task in (counting | modulo).items()
         for name, changes in networks.items()
     },
-    seeds=3,
+    seeds=5,
     first_seed=51,
     claims=(
         *(
