@@ -1,6 +1,5 @@
 """Do Transformers count, and do they count modulo two?  Bhattamishra et al. 2020.
 
-No records as of now: the design is new.
 A language is recognized if after every symbol of a string the network knows what may come next.
 Bhattamishra et al. train one layer with one head on strings of 2 to 50 symbols, and test on strings
 up to twice as long. A causal Transformer without positions learns languages of counters, such as
@@ -16,6 +15,13 @@ places of a string of (aa)* look alike holds by construction.
 Looked at before, with seed 950, after the regions were set: 99.7 % of the longer strings of evenly
 many 1s with the LSTM; without positions 91.9 % of brackets, 82.4 % of blocks and all Boolean
 expressions. Seeds were three then, and are five.
+
+Came out, in shares of strings of 52 to 100 symbols whose labels are all right: what is said of
+counting modulo two holds, what is said of counters holds for one of three. Evenly many 1s: no
+string with a Transformer, in any seed, 99.8 % and more with the LSTM in four seeds and 55 % in one;
+(aa)*: all with the LSTM. Without positions Boolean expressions have 97.8 %, brackets 32 to 100 % by
+seed, blocks 12 to 71 %. All strings of the lengths of training are right in these five variants, so
+that it is not the fit that fails. The other variants have no records: nothing is claimed of them.
 
     attnjax run bhattamishra2020
 """
@@ -80,6 +86,7 @@ networks = {
     "lstm": {"model.layer.self_attention": CausalRecurrence()},
 }
 beyond = "all_labels_beyond"
+section = "Bhattamishra et al. 2020, section {}, in our words: {} is set by us"
 
 ablation = Ablation(
     base=base,
@@ -96,7 +103,7 @@ ablation = Ablation(
                 text=f"{language}: without positions a Transformer recognizes twice the length",
                 estimand=Value(beyond, f"{language}_none"),
                 low=0.85,
-                source="Bhattamishra et al. 2020, section 6; 0.85 is set by us",
+                source=section.format("6", "it generalizes; 0.85"),
             )
             for language in counting
         ),
@@ -105,19 +112,19 @@ ablation = Ablation(
                 text=f"{language}: an LSTM recognizes twice the length",
                 estimand=Value(beyond, f"{language}_lstm"),
                 low=0.85,
-                source="Bhattamishra et al. 2020, section 7; 0.85 is set by us",
+                source=section.format("7", "an LSTM does; 0.85"),
             )
             for language in modulo
         ),
         *(
             Claim(
-                text=f"even ones: a Transformer with {name} positions does not",
+                text=f"even_ones: a Transformer {words} does not",
                 estimand=Value(beyond, f"even_ones_{name}"),
                 high=0.3,
                 given=Value(beyond, "even_ones_lstm") >= 0.85,
-                source="Bhattamishra et al. 2020, section 7; 0.3 is set by us",
+                source=section.format("7", "it does not; 0.3"),
             )
-            for name in ("none", "sinusoidal")
+            for name, words in (("none", "without positions"), ("sinusoidal", "with sinusoids"))
         ),
     ),
 )
