@@ -19,7 +19,7 @@ Came out: the delta rule with b to 2 answers all strings of its lengths and 92 i
 others, the LSTM too, are at chance at their own lengths after 3,000 updates, so that their results
 beyond say nothing about eigenvalues. In `arena`, at lengths to 16, an LSTM learns the parity.
 
-    attnjax run grazzi2024
+    attnjax run grazzi2024    # 50 minutes
 """
 
 from attnjax.attention import (

@@ -18,6 +18,9 @@ network has learnt if it leaves at most 60 %.
 With a softmax in its place one head cannot do it (their notebook asks for two): that claim is ours.
 Looked at before, with seed 900: gaps of 0.002 and 0.42, a cosine of 0.9994.
 
+Came out: linear attention ends 0.1 % above the step and in its direction (cosine 0.9995); one head
+with a softmax ends 40 to 101 % above it.
+
     attnjax run oswald2023    # 1 to 2 minutes a run on two cores
 """
 

@@ -16,7 +16,7 @@ in Vaswani et al., section 3.4: of deviation 0.02 these would vanish beside them
 Came out: at twice the length 1.43 with sinusoids, 1.04 with rotary positions, 0.99 with ALiBi; at 7
 times 1.74, 1.31 and 0.99.
 
-    attnjax run press2022    # ATTNJAX_DATA names what tinyshakespeare is in
+    attnjax run press2022    # ATTNJAX_DATA names what tinyshakespeare is in; an hour
 """
 
 import math
