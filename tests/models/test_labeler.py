@@ -48,7 +48,9 @@ def labeler(layer=None, **fields) -> Labeler:
 
 @functools.cache
 def initial(model):
-    return jitted.init(model, jax.random.key(0), SOURCE, ASKED, deterministic=True)["params"]
+    """Return parameters in float64, whichever test asks first; a test in float32 rounds them."""
+    with jax.enable_x64(True):
+        return jitted.init(model, jax.random.key(0), SOURCE, ASKED, deterministic=True)["params"]
 
 
 def test_vectors_are_those_of_a_language_model_with_the_same_parameters(float64):
