@@ -4,16 +4,18 @@ python docs/programs/arena.py > docs/arena.md
 """
 
 import re
+from collections import defaultdict
 from pathlib import Path
 from statistics import median
 
+from attnjax.experiment.crossing import Crossing
 from attnjax.experiment.load import load
 from attnjax.reporting import crossings
 from attnjax.reporting.evidence import verdict
 from attnjax.reporting.number import number
-from attnjax.results.judging import judge
+from attnjax.reporting.recorded import Recorded, recorded
+from attnjax.reporting.rerun import minutes_of
 from attnjax.results.read import read_records
-from attnjax.results.summary import Summary
 from attnjax.runs.catalog import find
 
 ROOT = Path(__file__).parents[2]
@@ -74,19 +76,20 @@ ablation = enter(arena, "squared", {"model.layer.self_attention.head.align": Squ
 """The file of the page; a test runs it on a small arena."""
 
 
-def arena() -> Summary | None:
+def arena() -> Recorded | None:
     """Judge the arena by its records; None: there are none."""
     records = [one for one in read_records(ROOT / "records") if one.experiment == "arena"]
-    return judge(load(find("arena")), records) if records else None
+    return recorded(load(find("arena")), records) if records else None
 
 
-def page(summary: Summary | None) -> str:
+def page(experiment: Recorded | None) -> str:
     """Return the page, with what the records come to."""
     loaded = load(find("arena"))
     mine = "".join(f"    {line}".rstrip() + "\n" for line in MINE.splitlines())
     text = HEAD.format(note=_of_page(loaded.note), mine=mine, points=2)
-    if summary is None:
+    if experiment is None:
         return f"{text}\n## The table\n\nThe arena was not run as it is now."
+    summary = experiment.summary
     parts = [text, "## The table\n", "![Percent right, rows by tasks](results/arena.svg)\n"]
     for part in crossings.parts(summary):
         parts += [f"{part.text[:1].upper()}{part.text[1:]}.\n", _table(part), ""]
@@ -98,7 +101,7 @@ def page(summary: Summary | None) -> str:
     for part in crossings.with_intervals(summary):
         parts += [f"### {part.text}\n", _table(part), ""]
     machines = ", ".join(dict.fromkeys(record.kind for record in summary.records))
-    minutes = _minutes_of_rows(summary)
+    minutes = _minutes_of_rows(experiment)
     least, middle, most = (round(of(minutes)) for of in (min, median, max))
     parts += [
         f"{len(summary.records)} runs, on {machines}. By the clock a row took {least} to {most}",
@@ -107,17 +110,12 @@ def page(summary: Summary | None) -> str:
     return "\n".join(parts)
 
 
-def _minutes_of_rows(summary: Summary) -> list[float]:
-    """Return how long all runs of each row took; what tuned a variant counts once."""
-    crossing = summary.crossing
-    assert crossing is not None
-    spent = {record.variant: record.minutes.tune or 0.0 for record in summary.records}
-    for record in summary.records:
-        spent[record.variant] += record.minutes.run
-    return [
-        sum(spent.get(crossing.variant(row, column), 0.0) for column in crossing.columns)
-        for row in crossing.rows
-    ]
+def _minutes_of_rows(experiment: Recorded) -> list[float]:
+    """Return how long one rerun of each row takes by its records."""
+    spent = defaultdict[str, float](float)
+    for cell in crossings.cells(experiment.summary):
+        spent[cell.row] += minutes_of(experiment, [Crossing.variant(cell.row, cell.column)])
+    return [*spent.values()]
 
 
 def _of_page(note: str) -> str:
