@@ -18,10 +18,12 @@ stands beside: keys and values of every word with softmax, two matrices of 32 x 
 attention and its successors, 128 numbers in an LSTM. Softmax has rotary positions unless a row says
 otherwise; what has a state has none. Sizes were tried before with seed 0 (softmax, the LSTM and the
 delta rule, on some tasks), and recall with softmax with seeds 1 to 3: the seeds here are others.
+What is seen here with three seeds is judged with eight more: `arena_confirmed`.
 
 Came out: no layer is best at everything. Beyond the lengths of training, in % right: parity LSTM
 100, strengths to 2 86 to 90, others at chance; induction stick-breaking, forgetting and delta rules
-99 to 100, added positions 36 to 40; at best cycle 71, arithmetic 28, copy 79, reverse 83.
+99 to 100, added positions 36 to 40; at best cycle 71, arithmetic 28, copy 79, reverse 83. Recall
+with sigmoids, 76 here, is 92 with eight other seeds.
 
     attnjax run arena --variant parity-softmax --variant parity-lstm
     attnjax run mine.py --records    # a row of your own beside these: docs/arena.md
@@ -29,16 +31,7 @@ Came out: no layer is best at everything. Beyond the lengths of training, in % r
 
 from attnjax import attention, data
 from attnjax.evaluation import LabelAccuracy, StateSize
-from attnjax.experiment import (
-    Ablation,
-    Claim,
-    Crossing,
-    Difference,
-    Experiment,
-    Value,
-    crossed,
-    vary,
-)
+from attnjax.experiment import Ablation, Crossing, Experiment, crossed, vary
 from attnjax.models import CausalRecurrence, DecoderLayer, FeedForward, Labeler
 from attnjax.models.transformer_layers import Interleaved
 from attnjax.nn import RMSNorm
@@ -118,26 +111,6 @@ rows = {
     "lstm": {mixer: CausalRecurrence()},
 }
 variants = crossed(columns, rows)
-zhang = "Zhang et al. 2024, Table 2: 100.0 and 17.0"
-deletang = "Deletang et al. 2023, Table 2: 100.0 and 52.0"
-grazzi = "Grazzi et al. 2025, section 5.1: eigenvalues of -1"
-
-
-def claim(text: str, metric: str, task: str, better: str, worse: str, source: str) -> Claim:
-    """Return that one row is at least 0.2 above another on a task, if it has learnt it."""
-    learnt = Value(RIGHT, f"{task}-{better}") >= 0.97
-    pair = Difference(metric, better=f"{task}-{better}", worse=f"{task}-{worse}")
-    return Claim(text=text, estimand=pair, low=0.2, given=learnt, source=source)
-
-
-claims = (
-    claim("recall: softmax, not elu + 1", RIGHT, "recall", "softmax", "linear", zhang),
-    claim("parity, longer: an LSTM, not softmax", BEYOND, "parity", "lstm", "softmax", deletang),
-    claim(
-        "parity, longer: strengths to 2, not to 1", BEYOND, "parity", "delta_to_2", "delta", grazzi
-    ),
-)
-
 ablation = Ablation(
     base=variants["recall-softmax"],
     variants=variants,
@@ -146,5 +119,9 @@ ablation = Ablation(
     tune={"optimizer.schedule.peak": (1e-3, 3e-3, 1e-2)},
     tune_seeds=1,
     crossing=Crossing(rows=tuple(rows), columns=dict.fromkeys(columns, (RIGHT, BEYOND))),
-    claims=claims,
+    given_up={
+        "softmax recalls, elu + 1 does not; only an LSTM and strengths to 2 track a parity": (
+            "three seeds are few for a verdict: `arena_confirmed` asks it of eight others"
+        ),
+    },
 )

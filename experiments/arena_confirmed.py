@@ -1,9 +1,9 @@
 """Does what the arena showed hold on other seeds?  Claims of nine papers, in small.
 
-No records as of now: the design is new. Three seeds in `arena` show what may be so; here eight
-others decide it, of which each draws its own examples. Tasks, network and updates are the arena's,
-the learning rates those that its tuning chose. What is claimed was seen there first; only of the
-sigmoids the paper says something else: recall is 76 % there with them, and 100 with softmax.
+Three seeds in `arena` show what may be so; here eight others decide it, of which each draws its
+own examples. Tasks, network and updates are the arena's, the learning rates those that its tuning
+chose. What is claimed was seen there first; only of the sigmoids the paper says something else:
+recall is 76 % there with them, and 100 with softmax.
 
 - recall: Zhang et al. 2024 (Hedgehog) train it from scratch, with softmax and elu + 1: 100 and 17 %
   (Table 2). Schlag et al. 2021 let a state overwrite what it holds for a key, which a sum cannot
@@ -17,7 +17,13 @@ sigmoids the paper says something else: recall is 76 % there with them, and 100 
 The papers' networks and texts are far larger, so that no figure is compared: 0.2 and other bounds
 are set by us. A claim is judged if the better network has learnt the task at its own lengths.
 
-    attnjax run arena_confirmed    # half an hour on two cores
+Came out, in % right: induction beyond, stick-breaking and the forget gate 100, ALiBi 90, rotary
+positions 61, learned ones and sinusoids 39; parity beyond, the LSTM 100, softmax 50; recall,
+softmax 100, elu + 1 30, the delta rule 37 to 96. With sigmoids recall is 100 in seven seeds and 37
+in one: the arena's 76 was chance. With strengths to 2 one seed of eight fails at recall, another at
+parity, so that neither claim is judged; the others have 99 and 98 beyond.
+
+    attnjax run arena_confirmed    # 45 minutes of one core
 """
 
 import attnjax

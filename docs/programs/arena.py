@@ -76,14 +76,14 @@ ablation = enter(arena, "squared", {"model.layer.self_attention.head.align": Squ
 """The file of the page; a test runs it on a small arena."""
 
 
-def arena() -> Recorded | None:
-    """Judge the arena by its records; None: there are none."""
-    records = [one for one in read_records(ROOT / "records") if one.experiment == "arena"]
-    return recorded(load(find("arena")), records) if records else None
+def judged(name: str) -> Recorded | None:
+    """Judge an experiment by its records; None: there are none."""
+    records = [one for one in read_records(ROOT / "records") if one.experiment == name]
+    return recorded(load(find(name)), records) if records else None
 
 
-def page(experiment: Recorded | None) -> str:
-    """Return the page, with what the records come to."""
+def page(experiment: Recorded | None, confirmed: Recorded | None) -> str:
+    """Return the page, with what the records of the arena, and of its other seeds, come to."""
     loaded = load(find("arena"))
     mine = "".join(f"    {line}".rstrip() + "\n" for line in MINE.splitlines())
     text = HEAD.format(note=_of_page(loaded.note), mine=mine, points=2)
@@ -93,10 +93,12 @@ def page(experiment: Recorded | None) -> str:
     parts = [text, "## The table\n", "![Percent right, rows by tasks](results/arena.svg)\n"]
     for part in crossings.parts(summary):
         parts += [f"{part.text[:1].upper()}{part.text[1:]}.\n", _table(part), ""]
-    if summary.claims:
-        rows = [(claim.text, verdict(claim), number(claim.estimate, 3)) for claim in summary.claims]
+    if confirmed is not None:
+        claims = confirmed.summary.claims
+        rows = [(claim.text, verdict(claim), number(claim.estimate, 3)) for claim in claims]
         table = crossings.Part(text="", headings=("verdict", "difference"), rows=tuple(rows))
-        parts += ["What was claimed before the run:\n", _table(table, "claim"), ""]
+        parts += ["What eight other seeds say (`attnjax run arena_confirmed`):\n"]
+        parts += [_table(table, "claim"), ""]
     parts += ["## Each task, with 95 % intervals over seeds\n"]
     for part in crossings.with_intervals(summary):
         parts += [f"### {part.text}\n", _table(part), ""]
@@ -130,4 +132,4 @@ def _table(part: crossings.Part, first: str = "") -> str:
 
 
 if __name__ == "__main__":
-    print(page(arena()))
+    print(page(judged("arena"), judged("arena_confirmed")))
