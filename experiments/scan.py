@@ -1,19 +1,20 @@
 """Do recurrent networks generalize to longer commands?  Lake and Baroni 2018, experiments 1 and 2.
 
-No records as of now: 21 runs, some hours on two cores, are still to be trained. SCAN's commands
+No records as of now: 15 runs, some hours on two cores, are still to be trained. SCAN's commands
 ("jump around left twice") ask for up to 48 actions. A network that is trained on commands of all
 lengths answers new ones nearly perfectly (99.8 % at best, 99.7 % their overall best network, two
 layers of 200 LSTM units, dropout 0.5, no attention); one that is trained on at most 22 actions and
 asked for more does not (20.8 % at best, a GRU of 50 units with attention; the overall best network
 13.8 %).
 
-Seven seeds that answer all commands say no more of other seeds than at least 0.96, so 0.95 is
-claimed where the paper has 0.997. Batches of commands shorten the training here. The paper's
-setting trains as the paper does: on 100,000 single commands, half of them under teacher forcing.
+Five seeds, as there, that answer all commands say no more of other seeds than at least 0.951, so
+0.95 is claimed where the paper has 0.997. Batches of commands shorten the training here. The
+paper's setting trains as the paper does: on 100,000 single commands, half of them under teacher
+forcing.
 
     attnjax run scan --task.folder path/to/SCAN    # a checkout of github.com/brendenlake/SCAN
     attnjax run scan --variant simple --task.split addprim_jump    # any of its splits
-    attnjax run scan --setting paper
+    attnjax run scan --setting paper    # 25 minutes of one core a run
 """
 
 from attnjax.data import Batching, Scan
@@ -75,7 +76,7 @@ ablation = Ablation(
         "length": longer,
         "length_attention": vary(longer, {"model": with_attention}),
     },
-    seeds=7,
+    seeds=5,
     first_seed=10,
     claims=claims,
     published=figures("Lake and Baroni 2018", "Experiment 1", "exact_match", {"simple": 0.997})
@@ -89,10 +90,7 @@ ablation = Ablation(
         "paper": Setting(
             changes=paper,
             claims=claims,
-            differs={
-                "commands": ("drawn with replacement", "each once an epoch"),
-                "runs": ("the mean of 5", "the mean of 7"),
-            },
+            differs={"commands": ("drawn with replacement", "each once an epoch")},
         )
     },
 )
