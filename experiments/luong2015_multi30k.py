@@ -17,8 +17,8 @@ A step is judged if its better network has 5 BLEU: the regions are 0.5 BLEU and 
 perplexity of a word. The paper's figures are of 4.5 million pairs, so they are not compared.
 
 Came out so far: forward and reversed sources have their three records, 10.9 and 11.1 BLEU with
-perplexities of 15.6 and 15.5: reversal adds 0.2 BLEU to sentences of 12 words, not the paper's 1.3.
-The other steps wait for their runs.
+perplexities of 15.6 and 15.5: reversal adds 0.2 BLEU, not the paper's 1.3. The other steps
+wait for their runs.
 
     attnjax run luong2015_multi30k    # ATTNJAX_DATA names what multi30k is in; 20 minutes a run
 """

@@ -14,7 +14,7 @@ forcing.
 
     attnjax run scan --task.folder path/to/SCAN    # a checkout of github.com/brendenlake/SCAN
     attnjax run scan --variant simple --task.split addprim_jump    # any of its splits
-    attnjax run scan --setting paper    # 25 minutes of one core a run
+    attnjax run scan --setting paper
 """
 
 from attnjax.data import Batching, Scan

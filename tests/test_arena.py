@@ -128,6 +128,24 @@ def test_records_stand_in_for_every_row_of_the_arena_on_every_task():
         assert [" / " in cell for cell in cells.split(" | ")] == [True] * len(crossing.columns)
 
 
+def test_other_seeds_judge_cells_of_the_arena_at_the_rates_that_it_chose():
+    peak = "optimizer.schedule.peak"
+    arena = attnjax.load("arena").ablation
+    confirmed = attnjax.load("arena_confirmed").ablation
+    chosen = {
+        record.variant: record.tuned[peak]
+        for record in read_records(ROOT / "records")
+        if record.experiment == "arena" and record.variant in confirmed.variants
+    }
+    assert set(chosen) == set(confirmed.variants)
+    for name, rate in chosen.items():
+        cell = confirmed.variants[name]
+        assert cell.optimizer.schedule.peak == pytest.approx(rate)
+        same = {peak: arena.variants[name].optimizer.schedule.peak}
+        assert vary(cell, same) == arena.variants[name]
+    assert not {*confirmed.planned_seeds} & {*arena.planned_seeds}
+
+
 def test_every_variant_of_the_arena_reads_its_task():
     """Each row in the shortest column, and each column with softmax: nothing is compiled."""
     ablation = attnjax.load("arena").ablation

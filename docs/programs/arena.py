@@ -5,6 +5,7 @@ python docs/programs/arena.py > docs/arena.md
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 
@@ -16,6 +17,7 @@ from attnjax.reporting.number import number
 from attnjax.reporting.recorded import Recorded, recorded
 from attnjax.reporting.rerun import minutes_of
 from attnjax.results.read import read_records
+from attnjax.results.record import Record
 from attnjax.runs.catalog import find
 
 ROOT = Path(__file__).parents[2]
@@ -76,10 +78,10 @@ ablation = enter(arena, "squared", {"model.layer.self_attention.head.align": Squ
 """The file of the page; a test runs it on a small arena."""
 
 
-def judged(name: str) -> Recorded | None:
+def judged(name: str, records: Iterable[Record]) -> Recorded | None:
     """Judge an experiment by its records; None: there are none."""
-    records = [one for one in read_records(ROOT / "records") if one.experiment == name]
-    return recorded(load(find(name)), records) if records else None
+    own = [record for record in records if record.experiment == name]
+    return recorded(load(find(name)), own) if own else None
 
 
 def page(experiment: Recorded | None, confirmed: Recorded | None) -> str:
@@ -97,7 +99,7 @@ def page(experiment: Recorded | None, confirmed: Recorded | None) -> str:
         claims = confirmed.summary.claims
         rows = [(claim.text, verdict(claim), number(claim.estimate, 3)) for claim in claims]
         table = crossings.Part(text="", headings=("verdict", "difference"), rows=tuple(rows))
-        parts += ["What eight other seeds say (`attnjax run arena_confirmed`):\n"]
+        parts += ["What other seeds say (`attnjax run arena_confirmed`):\n"]
         parts += [_table(table, "claim"), ""]
     parts += ["## Each task, with 95 % intervals over seeds\n"]
     for part in crossings.with_intervals(summary):
@@ -132,4 +134,5 @@ def _table(part: crossings.Part, first: str = "") -> str:
 
 
 if __name__ == "__main__":
-    print(page(judged("arena"), judged("arena_confirmed")))
+    records = read_records(ROOT / "records")
+    print(page(judged("arena", records), judged("arena_confirmed", records)))
