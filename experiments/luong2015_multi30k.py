@@ -11,7 +11,7 @@ other 4,000 of its training file test, Moses' words, the 5,000 most frequent of 
 8 in 100 German words are unknown. LSTMs of 2 layers of 192, embeddings of 128, 1,950 updates on
 2,048 places, about 10 epochs, Adam with a cosine. The epoch with the lowest validation loss is
 taken, because without dropout a network overfits before the end. The source is reversed by the
-task, its end stays last. "copied" is trained again, from the same seeds: the same network.
+task, its end stays last. "copied" is the network of "local_p", which is trained once.
 
 A step is judged if its better network has 5 BLEU: the regions are 0.5 BLEU and 0.1 of the
 perplexity of a word. The paper's figures are of 4.5 million pairs, so they are not compared.

@@ -16,7 +16,7 @@ from attnjax.evaluation.measurement import Better, MetricKey
 from attnjax.experiment.claims import Claim, Verdict
 from attnjax.experiment.crossing import Crossing
 from attnjax.experiment.estimands import Difference, Results, RunMetrics
-from attnjax.experiment.experiment import Experiment
+from attnjax.experiment.experiment import Experiment, trained_alike
 from attnjax.experiment.ties import Tied, at_ties
 from attnjax.experiment.tuning import Grid, check_grid
 
@@ -215,6 +215,12 @@ class Ablation:
         if name not in self.variants:
             raise unknown("variant", name, self.variants)
         return self.variants[name]
+
+    def trained_alike(self, name: str) -> list[str]:
+        """Return the other variants whose runs have the same training as those of a variant."""
+        experiment = self.variant(name)
+        alike = (other for other, its in self.variants.items() if trained_alike(its, experiment))
+        return [other for other in alike if other != name]
 
     def check_claims(self, name: str, experiment: Experiment) -> None:
         """Refuse a claim about a number that a variant, given resolved, does not measure.

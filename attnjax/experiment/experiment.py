@@ -27,6 +27,9 @@ from attnjax.training.objectives.base import CrossEntropy, Objective
 from attnjax.training.optimizers import Adam, Optimizer
 from attnjax.training.settings import Recipe, Training
 
+AFTER_TRAINING = ("search", "metric", "measures", "unknown")
+"""The fields of an experiment that its training does not depend on, unless it scores answers."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
@@ -211,3 +214,9 @@ def check_places(task: Task, model: Model, examples: Examples) -> None:
         f"a {gives} gives labels at places of a source, and a {asks} asks for none: choose a task "
         "of LabeledPlaces"
     )
+
+
+def trained_alike(first: Experiment, second: Experiment) -> bool:
+    """Return whether runs of two experiments have the same training, if their seed is the same."""
+    after = () if first.training.scoring else AFTER_TRAINING
+    return replace(first, **{name: getattr(second, name) for name in after}) == second

@@ -10,6 +10,7 @@ from attnjax.runs.initial_parameters import with_initial_parameters
 from attnjax.runs.lease import Leases
 from attnjax.runs.provenance import code
 from attnjax.runs.run_folder import claim_folder, supersede
+from attnjax.runs.same_training import copy_same_training
 from attnjax.sweeps.finish import validation_score
 from attnjax.sweeps.groups import Group, TrainedGroup
 from attnjax.sweeps.multi_process import announced
@@ -32,6 +33,10 @@ def train(group: Group, leases: Leases, console: Console) -> TrainedGroup:
     wanted = {run.folder: with_data(run.manifest, data) for run in group.runs}
     for folder, manifest in wanted.items():
         claim_folder(folder, manifest, loaded, data.vocabularies)
+    variant = group.stage.variant
+    alike = [plan.folder / name for name in loaded.ablation.trained_alike(variant.name)]
+    if same := copy_same_training(group.folders, variant.folder, alike):
+        print_line(console, f"{group.title}: copies the training of {same.name}, which is the same")
     # runs that go on alone keep the shapes of their group, and the axis of seeds
     first = group.runs[0].manifest
     setup = group.trainable.setup.of_seeds(data, first.group_seeds)

@@ -1,0 +1,86 @@
+"""A training that another variant has had, copied instead of repeated.
+
+Variants that differ only in what comes after the training, such as the width of a beam, have the
+same parameters, to the bit.
+"""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from attnjax.config.serialize import own_names
+from attnjax.errors import UserError
+from attnjax.experiment.experiment import AFTER_TRAINING
+from attnjax.runs.lease import holder
+from attnjax.runs.manifest import Manifest, read
+from attnjax.runs.run_folder import INITIAL, has_progress, result
+from attnjax.runs.versions import machine, versions
+from attnjax.training.checkpoints.checkpoint import FOLDER
+from attnjax.training.checkpoints.corruption import corruption, saved_steps
+from attnjax.training.log.metrics_log import FILE as METRICS
+
+EQUAL = ("experiment", "setting", "seed", "together", "vocabulary", "data", "data_of_seed")
+"""What the manifests of two runs of the same training share, beside their settings."""
+
+
+def copy_same_training(runs: Sequence[Path], variant: Path, others: Sequence[Path]) -> Path | None:
+    """Copy the trainings of a group of runs that have manifests, and have not begun.
+
+    They are those that one of the `others` has finished, at the same places in its folder as the
+    runs have in that of their `variant`. Return that folder; None: there is none.
+    """
+    if any(map(has_progress, runs)):
+        return None
+    for other in others:
+        sources = [other / run.relative_to(variant) for run in runs]
+        if all(map(_same, runs, sources)):
+            copies = [*map(_copy, sources, runs)]
+            # only now, so that a kill leaves all runs of the group, or a run that the others miss
+            for copy, run in zip(copies, runs, strict=True):
+                shutil.rmtree(run / FOLDER, ignore_errors=True)  # a killed start made it
+                copy.rename(run / FOLDER)
+            return other
+    return None
+
+
+def _same(run: Path, other: Path) -> bool:
+    """Return whether another run is finished, whole, and of the training that a run wants."""
+    try:
+        finished = result(other, {})
+        if finished is None or holder(other) is not None:
+            return False
+        ours, theirs = read(run), read(other)
+    except UserError:
+        return False
+    saved = saved_steps(other / FOLDER)
+    return (
+        all(getattr(ours, name) == getattr(theirs, name) for name in EQUAL)
+        and not any(_differences(ours, theirs))
+        and (finished.machine, finished.versions) == (machine(), versions())
+        and {finished.step, *finished.averaged} <= {*saved}
+        and not any(corruption(other / FOLDER / str(step)) for step in saved)
+    )
+
+
+def _differences(ours: Manifest, theirs: Manifest) -> Iterator[str]:
+    """Yield the settings that the trainings of two runs may differ by."""
+    scored = ours.training("scoring") is not None
+    for path, *_ in ours.differences(theirs.settings):
+        if scored or path.partition(".")[0] not in AFTER_TRAINING:
+            yield path
+    own = own_names(ours.settings) or own_names(theirs.settings)
+    if own and (ours.text, ours.imported) != (theirs.text, theirs.imported):
+        yield "the text of the user's own parts"
+
+
+def _copy(source: Path, run: Path) -> Path:
+    """Copy the log and the checkpoints of a run to another's folder; return where these are."""
+    copy = run / f"{FOLDER}.copied"
+    shutil.rmtree(copy, ignore_errors=True)  # one that was interrupted
+    copy.mkdir()
+    for step in saved_steps(source / FOLDER):
+        shutil.copytree(source / FOLDER / str(step), copy / str(step))
+    for name in (METRICS, INITIAL):
+        if (source / name).exists():
+            shutil.copyfile(source / name, run / name)
+    return copy
