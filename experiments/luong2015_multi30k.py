@@ -10,15 +10,19 @@ Here the steps are taken in the paper's order on Multi30k English-German: 25,000
 other 4,000 of its training file test, Moses' words, the 5,000 most frequent of each side, so that
 8 in 100 German words are unknown. LSTMs of 2 layers of 192, embeddings of 128, 1,950 updates on
 2,048 places, about 10 epochs, Adam with a cosine. The epoch with the lowest validation loss is
-taken, because without dropout a network overfits before the end. The source is reversed by the
-task, its end stays last. "copied" is the network of "local_p", which is trained once.
+taken, should a network overfit before the end. The source is reversed by the task, its end stays
+last. "copied" is the network of "local_p", which is trained once.
 
 A step is judged if its better network has 5 BLEU: the regions are 0.5 BLEU and 0.1 of the
 perplexity of a word. The paper's figures are of 4.5 million pairs, so they are not compared.
 
-Came out so far: forward and reversed sources have their three records, 10.9 and 11.1 BLEU with
-perplexities of 15.6 and 15.5: reversal adds 0.2 BLEU, not the paper's 1.3. The other steps
-wait for their runs.
+Came out: 10.9 BLEU, reversed 11.1, dropout 9.7, location 13.4, feeding 12.7, local-p and copied
+15.3. Attention by location adds 3.7 (the paper: 2.8), in perplexity, too; local-p adds 2.5, but its
+seeds differ by 2.3, and reversal 0.2. Dropout costs 1.4 and feeding 0.7. No network overfits in 10
+epochs, the last is as good as any: dropout has nothing to mend, and with it the training loss ends
+at 2.5 in the place of 2.1; whether longer training turns this was not tried. Copies add 0.03: of
+some 5,600 copied words 3 to 5 % are in the reference, since few words of these captions are the
+same in German; the technique that the paper takes over looks them up in a dictionary first.
 
     attnjax run luong2015_multi30k    # ATTNJAX_DATA names what multi30k is in; 20 minutes a run
 """

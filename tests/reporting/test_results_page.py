@@ -53,6 +53,13 @@ def contents(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in folder.iterdir()}
 
 
+def test_only_what_has_claims_is_called_exploratory():
+    blocks = (ROOT / "docs" / "results.md").read_text().split("\n## ")
+    called = [block for block in blocks if "\nExploratory:" in block]
+    assert called
+    assert all("| claim |" in block for block in called)
+
+
 def test_readme_has_three_rows_of_the_first_table():
     readme = (ROOT / "README.md").read_text()
     table = (ROOT / "docs" / "results.md").read_text().partition("\n## ")[0]
