@@ -17,7 +17,7 @@ from attnjax.runs.run_folder import INITIAL, has_progress, result
 from attnjax.runs.versions import machine, versions
 from attnjax.training.checkpoints.checkpoint import FOLDER
 from attnjax.training.checkpoints.corruption import corruption, saved_steps
-from attnjax.training.log.metrics_log import FILE as METRICS
+from attnjax.training.log.metrics_log import EVENTS, FILE as METRICS
 
 EQUAL = ("experiment", "setting", "seed", "together", "vocabulary", "data", "data_of_seed")
 """What the manifests of two runs of the same training share, beside their settings."""
@@ -35,7 +35,8 @@ def copy_same_training(runs: Sequence[Path], variant: Path, others: Sequence[Pat
         sources = [other / run.relative_to(variant) for run in runs]
         if all(map(_same, runs, sources)):
             copies = [*map(_copy, sources, runs)]
-            # only now, so that a kill leaves all runs of the group, or a run that the others miss
+            # a kill before this leaves no run begun; in between, a group that begins again, because
+            # checkpoints count only if all of a group have them
             for copy, run in zip(copies, runs, strict=True):
                 shutil.rmtree(run / FOLDER, ignore_errors=True)  # a killed start made it
                 copy.rename(run / FOLDER)
@@ -74,13 +75,13 @@ def _differences(ours: Manifest, theirs: Manifest) -> Iterator[str]:
 
 
 def _copy(source: Path, run: Path) -> Path:
-    """Copy the log and the checkpoints of a run to another's folder; return where these are."""
+    """Copy the logs and the checkpoints of a run to another's folder; return where these are."""
     copy = run / f"{FOLDER}.copied"
     shutil.rmtree(copy, ignore_errors=True)  # one that was interrupted
     copy.mkdir()
     for step in saved_steps(source / FOLDER):
         shutil.copytree(source / FOLDER / str(step), copy / str(step))
-    for name in (METRICS, INITIAL):
-        if (source / name).exists():
-            shutil.copyfile(source / name, run / name)
+    for name in (METRICS, INITIAL, f"{EVENTS}*"):
+        for path in source.glob(name):
+            shutil.copyfile(path, run / path.name)
     return copy

@@ -88,6 +88,8 @@ def test_a_training_is_copied(file, apart, beam, capsys):
         for name in FILES:
             assert content(ours, name) == content(theirs, name) != {}
         assert numbers(ours) == numbers(apart / "greedy/decoded/greedy" / seed)
+        boards = ({path.name for path in run.glob("events*")} for run in (ours, theirs))
+        assert next(boards) > next(boards)  # TensorBoard shows the copy's curves
         assert not (ours / "checkpoints.copied").exists()
 
 

@@ -25,6 +25,7 @@ from attnjax.errors import first_line, warn
 from attnjax.files import plain_file, write_atomically
 
 FILE = "metrics.jsonl"  # in a run's folder
+EVENTS = "events"  # the first letters of TensorBoard's files, there too
 SECONDS_BETWEEN_FLUSHES = 10  # the longest delay of TensorBoard's files; metrics.jsonl has none
 
 type Watcher = Callable[[Path, Mapping[str, Any]], object]
@@ -90,7 +91,7 @@ class MetricsLog:
         self._file = path.open("ab", buffering=0)
         self._size, self._digest = len(kept), hashlib.sha256(kept)
         # not SummaryWriter: an error in its thread, such as a full disk, would not be seen
-        self._board = EventsWriter(str(folder / "events"), filename_suffix=f".{step}")
+        self._board = EventsWriter(str(folder / EVENTS), filename_suffix=f".{step}")
         self._flushed = time.monotonic()
         start = SessionLog(status=SessionLog.START)  # makes TensorBoard drop later steps, too
         self._board.write_event(Event(step=step + 1, session_log=start))
