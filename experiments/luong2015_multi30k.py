@@ -20,9 +20,9 @@ Came out: 10.9 BLEU, reversed 11.1, dropout 9.7, location 13.4, feeding 12.7, lo
 15.3. Attention by location adds 3.7 (the paper: 2.8), in perplexity, too; local-p adds 2.5, but its
 seeds differ by 2.3, and reversal 0.2. Dropout costs 1.4 and feeding 0.7. No network overfits in 10
 epochs, the last is as good as any: dropout has nothing to mend, and with it the training loss ends
-at 2.5 in the place of 2.1; whether longer training turns this was not tried. Copies add 0.03: of
-some 5,600 copied words 3 to 5 % are in the reference, since few words of these captions are the
-same in German; the technique that the paper takes over looks them up in a dictionary first.
+at 2.5 in the place of 2.1; whether longer training turns this was not tried. Copies add 0.03: few
+words of these captions are the same in German, and the technique that the paper takes over looks
+them up in a dictionary first.
 
     attnjax run luong2015_multi30k    # ATTNJAX_DATA names what multi30k is in; 20 minutes a run
 """

@@ -10,8 +10,8 @@ asked for more does not (20.8 % at best, a GRU of 50 units with attention; the o
 Five seeds, as there, that answer all commands say no more of other seeds than at least 0.951, so
 0.95 is claimed where the paper has 0.997. Batches of commands shorten the training here. The
 paper's setting trains as the paper does: on 100,000 single commands, half of them under teacher
-forcing, 20 to 25 minutes of a core a run. The first of its seeds have records; what they say
-waits for all five.
+forcing. The first of its seeds have records, whose minutes count a pause of half an hour; what
+they say waits for all five.
 
     attnjax run scan --task.folder path/to/SCAN    # a checkout of github.com/brendenlake/SCAN
     attnjax run scan --variant simple --task.split addprim_jump    # any of its splits

@@ -13,6 +13,7 @@ from attnjax.errors import UserError
 from attnjax.experiment.experiment import AFTER_TRAINING
 from attnjax.runs.lease import holder
 from attnjax.runs.manifest import Manifest, read
+from attnjax.runs.provenance import library_digest
 from attnjax.runs.run_folder import INITIAL, has_progress, result
 from attnjax.runs.versions import machine, versions
 from attnjax.training.checkpoints.checkpoint import FOLDER
@@ -58,6 +59,9 @@ def _same(run: Path, other: Path) -> bool:
         all(getattr(ours, name) == getattr(theirs, name) for name in EQUAL)
         and not any(_differences(ours, theirs))
         and (finished.machine, finished.versions) == (machine(), versions())
+        # a result names one version of attnjax: that which trained must be the one that measures
+        and finished.code is not None
+        and finished.code.attnjax.digest == library_digest()
         and {finished.step, *finished.averaged} <= {*saved}
         and not any(corruption(other / FOLDER / str(step)) for step in saved)
     )

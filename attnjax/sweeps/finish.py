@@ -41,7 +41,7 @@ def finish(group: Group, trained: TrainedGroup, leases: Leases, console: Console
     """
     variant = group.stage.variant.name
     for run, outcome in zip(group.runs, trained.outcomes, strict=True):
-        result = RunResult.of(outcome, run.manifest)
+        result = replace(RunResult.of(outcome, run.manifest), code=trained.code)
         if group.stage.tunes:
             write_result(run.folder, result)
             continue
@@ -49,7 +49,7 @@ def finish(group: Group, trained: TrainedGroup, leases: Leases, console: Console
             result = _measured(run, group.trainable, trained.setup, outcome, result)
         leases.check()
         cost = replace(group.trainable.cost, steps=result.step)
-        write_result(run.folder, replace(result, code=trained.code, cost=cost))
+        write_result(run.folder, replace(result, cost=cost))
         failures.forget(run.folder)
         point = run.folder.parent.name
         where = variant if point == variant else f"{variant}, {point}"

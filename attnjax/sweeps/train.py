@@ -33,10 +33,11 @@ def train(group: Group, leases: Leases, console: Console) -> TrainedGroup:
     wanted = {run.folder: with_data(run.manifest, data) for run in group.runs}
     for folder, manifest in wanted.items():
         claim_folder(folder, manifest, loaded, data.vocabularies)
+    title = f"{group.title}, tuning" if group.stage.tunes else group.title
     variant = group.stage.variant
     alike = [plan.folder / name for name in loaded.ablation.trained_alike(variant.name)]
     if same := copy_same_training(group.folders, variant.folder, alike):
-        print_line(console, f"{group.title}: copies the training of {same.name}, which is the same")
+        print_line(console, f"{title}: copies the training of {same.name}, which is the same")
     # runs that go on alone keep the shapes of their group, and the axis of seeds
     first = group.runs[0].manifest
     setup = group.trainable.setup.of_seeds(data, first.group_seeds)
@@ -55,7 +56,7 @@ def train(group: Group, leases: Leases, console: Console) -> TrainedGroup:
             runs,
             setup,
             console=console,
-            title=f"{group.title}, tuning" if group.stage.tunes else group.title,
+            title=title,
             stacked=stacked,
             before_save=leases.check,
             after_save=lengthen,

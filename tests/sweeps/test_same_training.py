@@ -15,6 +15,7 @@ from attnjax.experiment.experiment import trained_alike
 from attnjax.experiment.load import load
 from attnjax.runs import same_training
 from attnjax.runs.json_files import write_sealed
+from attnjax.runs.lease import leased
 from attnjax.runs.manifest import CONFIG, read
 from attnjax.runs.same_training import copy_same_training
 from attnjax.training.settings import Scoring
@@ -105,9 +106,11 @@ def test_a_copy_goes_on_as_a_training_of_its_own(file, beam, tmp_path):
 def begun(beam: Path, apart: Path, **changed) -> list[Path]:
     """Return runs of "greedy" beside those of "beam", before their first step."""
     variant = beam / "decoded/greedy"
+    of_training = shutil.ignore_patterns("checkpoints", "result.json", "metrics.jsonl", "events*")
     for seed in ("seed-0", "seed-1"):
-        (variant / seed).mkdir(parents=True)
-        manifest = replace(read(apart / "greedy/decoded/greedy" / seed), **changed)
+        trained = apart / "greedy/decoded/greedy" / seed
+        shutil.copytree(trained, variant / seed, ignore=of_training)
+        manifest = replace(read(trained), **changed)
         write_sealed(variant / seed / CONFIG, asdict(manifest))
     return [variant / "seed-0", variant / "seed-1"]
 
@@ -126,6 +129,18 @@ def with_setting(apart: Path, part: str, **fields) -> dict:
 def test_a_run_that_has_not_begun_is_copied(apart, beam):
     assert copied(begun(beam, apart))
     assert not copied([beam / "decoded/greedy/seed-0", beam / "decoded/greedy/seed-1"])  # again
+
+
+def test_trainings_of_a_tuning_are_copied_too(file, tmp_path, capsys):
+    rates = '"optimizer.schedule.value": (1e-3, 1e-2)'
+    tuned = f"claims=(), seeds=1, tune_seeds=1, tune={{{rates}}},"
+    path = tmp_path / "tuned.py"
+    path.write_text(file.read_text().replace("claims=(),", tuned))
+    chosen = ["--variant", "beam", "--variant", "greedy"]
+    assert main(["run", str(path), *chosen, "--runs", str(tmp_path / "runs")]) == 0
+    told = capsys.readouterr().err
+    assert "(variant 2 of 2), tuning: copies the training of beam" in told
+    assert "(variant 2 of 2): copies the training of beam" in told
 
 
 @pytest.mark.parametrize(
@@ -150,6 +165,16 @@ def test_other_settings_are_not_copied(apart, beam, part, fields):
     assert not copied(begun(beam, apart, settings=with_setting(apart, part, **fields)))
 
 
+def test_a_training_that_scores_depends_on_its_search(apart, beam):
+    scoring = {**read(apart / "greedy/decoded/greedy/seed-0").settings["training"], "scoring": {}}
+    for seed in ("seed-0", "seed-1"):
+        other = read(beam / "decoded/beam" / seed)
+        settings = {**other.settings, "training": scoring}
+        content = asdict(replace(other, settings=settings))
+        write_sealed(beam / "decoded/beam" / seed / CONFIG, content)
+    assert not copied(begun(beam, apart, settings=with_setting(apart, "training", **scoring)))
+
+
 @pytest.mark.parametrize("name", ["result.json", "config.json", "metrics.jsonl", "checkpoints"])
 def test_what_is_damaged_is_not_copied(apart, beam, name):
     broken = beam / "decoded/beam/seed-1" / name
@@ -164,9 +189,26 @@ def test_nor_is_a_run_that_lacks_a_checkpoint(apart, beam):
     assert not copied(begun(beam, apart))
 
 
-def test_nor_is_a_run_of_another_machine(apart, beam, monkeypatch):
-    monkeypatch.setattr(same_training, "versions", lambda: {"jax": "another"})
+@pytest.mark.parametrize("name", ["versions", "machine", "library_digest"])
+def test_nor_is_a_run_of_another_machine_or_program(apart, beam, monkeypatch, name):
+    monkeypatch.setattr(same_training, name, lambda: "another")
     assert not copied(begun(beam, apart))
+
+
+def test_nor_is_a_run_that_a_process_holds(apart, beam):
+    runs = begun(beam, apart)
+    with leased([beam / "decoded/beam/seed-1"]):
+        assert not copied(runs)
+    assert copied(runs)
+
+
+def test_a_group_of_which_a_kill_left_a_part_begins_again(file, apart, beam):
+    runs = begun(beam, apart)
+    assert copied(runs)
+    shutil.rmtree(runs[1] / "checkpoints")
+    assert run(file, beam) == 0
+    for each in runs:
+        assert numbers(each) == numbers(apart / "greedy/decoded/greedy" / each.name)
 
 
 def test_a_killed_copy_is_made_again(file, apart, beam, capsys, monkeypatch):
