@@ -14,6 +14,7 @@ from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
 from attnjax.models.base import Model, logits
 from attnjax.models.language_model import gpt_layer
+from attnjax.models.layer_stack import check_no_cross_attention, decode_in_parallel, stacked
 from attnjax.models.shapes import Embedded, Features, Source, Text
 from attnjax.models.sown_attention import Attentions, layer_attentions, pairs
 from attnjax.models.transformer_layers import (
@@ -22,9 +23,6 @@ from attnjax.models.transformer_layers import (
     Interleaved,
     PreNorm,
     Residual,
-    check_no_cross_attention,
-    decode_in_parallel,
-    stacked,
 )
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.embedding import lookup

@@ -20,20 +20,17 @@ from attnjax.errors import UserError
 from attnjax.models.base import PackingModel, at_base_width, logits
 from attnjax.models.beam_cache import BeamState, gather, grow_cache
 from attnjax.models.feed_forward import FeedForward
-from attnjax.models.packed_rows import row_masks, sentence_starts, words_before
-from attnjax.models.sequence_model import SequenceModel
-from attnjax.models.shapes import Embedded, Features, NextWord, Source, Step, Text, Words
-from attnjax.models.sown_attention import Attentions, layer_attentions, pairs
-from attnjax.models.transformer_layers import (
-    DecoderLayer,
-    Interleaved,
-    PreNorm,
-    Residual,
+from attnjax.models.layer_stack import (
     check_no_cross_attention,
     decode_in_parallel,
     stacked,
     step_layers,
 )
+from attnjax.models.packed_rows import row_masks, sentence_starts, words_before
+from attnjax.models.sequence_model import SequenceModel
+from attnjax.models.shapes import Embedded, Features, NextWord, Source, Step, Text, Words
+from attnjax.models.sown_attention import Attentions, layer_attentions, pairs
+from attnjax.models.transformer_layers import DecoderLayer, Interleaved, PreNorm, Residual
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.embedding import lookup
 from attnjax.nn.initializers import GPTInit, Initializer

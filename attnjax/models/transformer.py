@@ -16,6 +16,7 @@ from attnjax.data.vocabularies import Side
 from attnjax.errors import UserError
 from attnjax.models.base import PackingModel, at_base_width, logits
 from attnjax.models.beam_cache import BeamState, empty_memory, gather, grow_cache
+from attnjax.models.layer_stack import decode_in_parallel, stacked, step_layers
 from attnjax.models.packed_rows import row_masks
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.models.shapes import Embedded, Features, NextWord, Source, Step, Text, Words
@@ -26,9 +27,6 @@ from attnjax.models.transformer_layers import (
     Interleaved,
     PostNorm,
     Residual,
-    decode_in_parallel,
-    stacked,
-    step_layers,
 )
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.embedding import lookup

@@ -15,7 +15,8 @@ from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement
 from attnjax.evaluation.measures.base import EvalInputs, Measure, Numbers
 from attnjax.models.base import Model
-from attnjax.models.transformer_layers import DecoderLayer, Interleaved, kinds_from_below
+from attnjax.models.layer_stack import kinds_from_below
+from attnjax.models.transformer_layers import DecoderLayer, Interleaved
 
 
 @dataclass(frozen=True, kw_only=True)
