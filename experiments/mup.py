@@ -111,7 +111,7 @@ ablation = Ablation(
         },
         **{name_of("mup", width, rate): at(width, rate, mup) for width in WIDTHS for rate in RATES},
     },
-    seeds=3,
+    seeds=5,
     first_seed=1,
     claims=(
         Claim(

@@ -133,7 +133,7 @@ claims = (
 ablation = Ablation(
     base=base,
     variants=rows(base, 64, 3),
-    seeds=3,
+    seeds=5,
     settings={
         "paper": Setting(
             changes=paper,
