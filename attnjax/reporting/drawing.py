@@ -83,8 +83,9 @@ class _Drawer:
         try:
             answer = self._answer(json.dumps(chart))
         except (OSError, ValueError) as error:
-            self._ended = f"the process that draws ended ({self._reason(error)})"
-            warn(f"{self._ended}, so the report lacks figures; a limit of memory may be too low")
+            reason, hint = self._reason(error)
+            self._ended = f"the process that draws ended ({reason})"
+            warn(f"{self._ended}, so the report lacks figures; {hint}")
             raise ValueError(self._ended) from error
         if "text" not in answer:
             raise ValueError(answer["error"])
@@ -111,10 +112,13 @@ class _Drawer:
         finally:
             giving_up.cancel()
 
-    def _reason(self, error: Exception) -> str:
-        """Return why the process has ended, in a word or two."""
+    def _reason(self, error: Exception) -> tuple[str, str]:
+        """Return why the process has ended, in a word or two, and what to look at."""
+        limit = "a limit of memory may be too low"
         if self._process is None:
-            return str(error)
+            return str(error), limit
         self.close()
         code = self._process.returncode
-        return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        if code < 0:
+            return signal.Signals(-code).name, limit
+        return f"exit code {code}", "`python -c 'import vl_convert'` may say why"

@@ -26,15 +26,20 @@ def test_one_process_draws_all_charts(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("program", "why"),
+    ("program", "why", "hint"),
     [
-        (ABORTS, "SIGABRT"),
-        ("import time; time.sleep(60)", "SIGKILL"),
-        ("raise ImportError", "exit code 1"),
-        ("import sys; print('no JSON', flush=True); sys.stdin.read()", "SIGKILL"),
+        (ABORTS, "SIGABRT", "a limit of memory"),
+        ("import time; time.sleep(60)", "SIGKILL", "a limit of memory"),
+        (
+            "import sys; print('no JSON', flush=True); sys.stdin.read()",
+            "SIGKILL",
+            "a limit of memory",
+        ),
+        # a library that is not installed, or does not load, has nothing to do with memory
+        ("raise ImportError", "exit code 1", "`python -c 'import vl_convert'`"),
     ],
 )
-def test_a_process_that_ends_is_one_warning(monkeypatch, capsys, program, why):
+def test_a_process_that_ends_is_one_warning(monkeypatch, capsys, program, why, hint):
     monkeypatch.setattr(drawing, "PROGRAM", program)
     monkeypatch.setattr(drawing, "SECONDS", 1.0)
     with drawing.in_one_process():
@@ -43,6 +48,7 @@ def test_a_process_that_ends_is_one_warning(monkeypatch, capsys, program, why):
                 drawing.svg(BAR)
     said = capsys.readouterr().err
     assert said.startswith("attnjax: warning: the process that draws ended")
+    assert f"so the report lacks figures; {hint}" in said
     assert said.count("\n") == 1
 
 
