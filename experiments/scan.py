@@ -10,8 +10,14 @@ asked for more does not (20.8 % at best, a GRU of 50 units with attention; the o
 Five seeds, as there, that answer all commands say no more of other seeds than at least 0.951, so
 0.95 is claimed where the paper has 0.997. Batches of commands shorten the training here. The
 paper's setting trains as the paper does: on 100,000 single commands, half of them under teacher
-forcing. The first of its seeds have records, whose minutes count a pause of half an hour; what
-they say waits for all five.
+forcing.
+
+Came out, of the paper's setting: 97.5 % of new commands, 92.1 to 99.8 in five seeds, so that 0.95
+is undecided; 14.3 % of longer ones, where the paper has 13.8, and no verdict, as networks that have
+99 % of the new commands were asked for. The last weights are what is scored, and an update of one
+command at a constant rate moves them: the seed with 92.1 % had a loss of 0.0016 on the validation
+commands 2,632 updates before the end, and 0.046 at the end. The minutes of seeds 10 count a pause
+of half an hour.
 
     attnjax run scan --task.folder path/to/SCAN    # a checkout of github.com/brendenlake/SCAN
     attnjax run scan --variant simple --task.split addprim_jump    # any of its splits
