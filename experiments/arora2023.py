@@ -1,6 +1,6 @@
 """Can a state of constant size recall what a softmax looks up?  Arora et al. 2023, Figure 2.
 
-No records as of now: its 15 runs take some seven hours of a core, by their operations.
+No records as of now: its 15 runs take some seven hours of a core, by their FLOPs.
 Pairs of a key and a value, then each key once more, at which its value is asked
 (`MultiQueryRecall`). In the paper's figure attention solves the task at any width, and the others
 only if they are wide enough. Here at the smallest width of the figure, 64: softmax, linear

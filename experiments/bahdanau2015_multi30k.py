@@ -1,6 +1,6 @@
 """Does what is learnt on short sentences hold on long ones?  Bahdanau et al. 2015, Table 1.
 
-No records as of now: its 20 runs take four hours of a core and more, by their operations.
+No records as of now: its 20 runs take four hours of a core and more, by their FLOPs.
 `bahdanau2015` reverses sequences of symbols. On WMT 2014 English-French, newstest2014, networks
 that are trained on sentences of up to 30 words have 13.93 BLEU without attention and 21.50 with it,
 those of up to 50 words 17.82 and 26.75: with attention and 30 words better than without it and 50.

@@ -1,6 +1,6 @@
 """Does a Transformer of relative positions answer longer commands?  Csordás et al. 2021.
 
-No records as of now: its 12 runs take some five hours of a core, by their operations. SCAN's split
+No records as of now: its 12 runs take some five hours of a core, by their FLOPs. SCAN's split
 `length` trains on commands of up to 22 actions, and asks for more. Csordás et al. find that
 networks which fail there answer all longer commands once training goes up to 26 actions, with
 relative positions; with absolute ones they do not (abstract, in our words). `scan_transformer` asks

@@ -1,6 +1,6 @@
 """Which networks learn a regular language at any length?  Deletang et al. 2023, in small.
 
-No records as of now: its 70 runs take three hours of a core and more, by their operations.
+No records as of now: its 70 runs take three hours of a core and more, by their FLOPs.
 Parity, even pairs, a walk on a circle and arithmetic without brackets need a few states, whatever
 the length. Deletang et al. train on strings of 1 to 40 symbols, and score the mean accuracy over
 the lengths 41 to 500 (Table 2): LSTMs solve them, and the best of 150 Transformers, of five

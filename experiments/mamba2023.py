@@ -1,6 +1,6 @@
 """Does an induction head work beyond its length of training?  Gu and Dao 2023, Table 11.
 
-No records as of now: its 20 runs take some 40 minutes of a core, by their operations.
+No records as of now: its 20 runs take some 40 minutes of a core, by their FLOPs.
 A symbol follows a prefix once, and is asked for when the prefix comes again (`InductionHead`). Two
 layers of attention learn that at one length; at twice the length, in the paper, those with absolute
 positions find 58.6 % of the symbols, those with rotary positions 83.6 %, and fewer beyond; Mamba

@@ -17,7 +17,7 @@ is undecided; 14.3 % of longer ones, where the paper has 13.8, and no verdict, a
 99 % of the new commands were asked for. The last weights are what is scored, and an update of one
 command at a constant rate moves them: the seed with 92.1 % had a loss of 0.0016 on the validation
 commands 2,632 updates before the end, and 0.046 at the end; trained once more with
-`--training.result best`, equal in every logged number, it has 99.3 %. Minutes above 25 count pauses
+`--training.result best`, equal in every logged loss, it has 99.3 %. Minutes above 25 count pauses
 and other work.
 
     attnjax run scan --task.folder path/to/SCAN    # a checkout of github.com/brendenlake/SCAN

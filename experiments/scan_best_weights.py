@@ -17,13 +17,12 @@ not be judged there.
 from dataclasses import replace
 
 import attnjax
-from attnjax.experiment import figures, vary
+from attnjax.experiment import vary
 
 trials = attnjax.load("scan").at("paper").ablation
 best = {
     name: vary(trials.variants[name], {"training.result": "best"}) for name in ("simple", "length")
 }
-paper = "Lake and Baroni 2018"
 
 ablation = replace(
     trials,
@@ -31,6 +30,5 @@ ablation = replace(
     variants=best,
     first_seed=20,
     settings={},
-    published=figures(paper, "Experiment 1", "exact_match", {"simple": 0.997})
-    + figures(paper, "Experiment 2", "exact_match", {"length": 0.138}),
+    published=tuple(figure for figure in trials.published if figure.variant in best),
 )

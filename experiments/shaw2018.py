@@ -1,6 +1,6 @@
 """How far must a Transformer see apart?  Shaw et al. 2018, Tables 2 and 3.
 
-No records as of now: its 40 runs take some six hours of a core, by their operations. Each distance
+No records as of now: its 40 runs take some six hours of a core, by their FLOPs. Each distance
 between two words has a learned vector, for keys and for values; distances beyond k share one. On
 WMT 2014 English-German, newstest2013, k of 0, 1, 2, 4, 16, 64 and 256 have 12.5, 25.5, 25.8, 25.9,
 25.8, 25.9 and 25.8 BLEU: without positions the network is lost, and two words on either side are

@@ -121,4 +121,4 @@ class _Drawer:
         code = self._process.returncode
         if code < 0:
             return signal.Signals(-code).name, limit
-        return f"exit code {code}", "`python -c 'import vl_convert'` may say why"
+        return f"exit code {code}", f"`{sys.executable} -c 'import vl_convert'` may say why"

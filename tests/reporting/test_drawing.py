@@ -36,7 +36,7 @@ def test_one_process_draws_all_charts(monkeypatch):
             "a limit of memory",
         ),
         # a library that is not installed, or does not load, has nothing to do with memory
-        ("raise ImportError", "exit code 1", "`python -c 'import vl_convert'`"),
+        ("raise ImportError", "exit code 1", f"`{sys.executable} -c 'import vl_convert'`"),
     ],
 )
 def test_a_process_that_ends_is_one_warning(monkeypatch, capsys, program, why, hint):
