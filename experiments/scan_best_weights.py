@@ -14,21 +14,20 @@ not be judged there.
     attnjax run scan_best_weights --together 1    # ATTNJAX_DATA names what scan is in
 """
 
-from dataclasses import replace
-
 import attnjax
-from attnjax.experiment import vary
+from attnjax.experiment import Ablation, vary
 
 trials = attnjax.load("scan").at("paper").ablation
 best = {
     name: vary(trials.variants[name], {"training.result": "best"}) for name in ("simple", "length")
 }
 
-ablation = replace(
-    trials,
+ablation = Ablation(
     base=best["simple"],
     variants=best,
+    seeds=5,
     first_seed=20,
-    settings={},
+    claims=trials.claims,
+    differs=trials.differs,
     published=tuple(figure for figure in trials.published if figure.variant in best),
 )
