@@ -1,18 +1,20 @@
 """Does it help to have read before?  Devlin et al. 2019, sections 3 and 4.
 
-No records as of now: nothing is claimed, so that its 15 runs waited for those of claims. A small
-BERT learns to fill in hidden words, and is then trained to tell what a question asks for (TREC, six
-classes); beside it the same network that begins with random parameters. What it reads before are
-the training questions with the sentences of film reviews, without their labels ("prose"), or
-Shakespeare's verses ("verse"), of which it also learns whether one line follows another. All of
-them share one vocabulary, so that only what was read differs. Each seed is pre-trained on its own.
-The rate of the fine-tuning was chosen by one seed that begins with random parameters, 72.0 % right
-after 200 updates at 0.001 and 79.6 % at 0.003, and not for the others: if that choice favours any,
-it is the random ones.
+A small BERT learns to fill in hidden words, and is then trained to tell what a question asks for
+(TREC, six classes); beside it the same network that begins with random parameters. What it reads
+before are the training questions with the sentences of film reviews, without their labels
+("prose"), or Shakespeare's verses ("verse"), of which it also learns whether one line follows
+another. All of them share one vocabulary, so that only what was read differs. Each seed is pre-
+trained on its own. The rate of the fine-tuning was chosen by one seed that begins with random
+parameters, 72.0 % right after 200 updates at 0.001 and 79.6 % at 0.003, and not for the others: if
+that choice favours any, it is the random ones.
 
 Nothing is claimed. On 13,000 sentences the network fills one hidden word in nine where always the
 most frequent piece fills one in twenty, and what the readings gain is uncertain by 7 to 12 points:
 some fifty seeds would be wanted for a point. Devlin et al. print no figure of these data.
+
+Came out, of three seeds: 78.7 % right from random parameters, 80.5 after prose (+-1.9) and 78 after
+verse (+-4). 10.8 % of the hidden words of prose are filled in, and 10.6 % of those of verse.
 
     attnjax run bert
 
