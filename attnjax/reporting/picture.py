@@ -11,6 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from attnjax.evaluation.measurement import MetricKey
 from attnjax.experiment.design import short_digest
 from attnjax.experiment.length_gain import LengthGain
 from attnjax.files import write_atomically
@@ -58,7 +59,7 @@ def shown(experiment: Recorded) -> Shown | None:
 
     Crossed variants are a table of shades. Else a claimed slope is a line on logarithmic axes, a
     claim about length a line by length, and any other a metric of each variant: that of the first
-    claim with a verdict.
+    claim with a verdict; without claims, that which judges the most variants.
     """
     summary = experiment.summary
     if values := figure.crossing_values(summary):
@@ -82,13 +83,17 @@ def _has_values(panel: Panel) -> bool:
 
 
 def _dots(summary: Summary) -> SeedDots | None:
-    """Return the metric of the first claim, or the first that judges a variant."""
-    keys = [row.metric for row in summary.claims] + summary.keys(judged=True)
-    for key in keys[:1]:
-        columns = {row.variant: column for row in summary.rows if (column := row.column(key))}
-        values = {name: own for name, of in columns.items() if (own := finite(of.values))}
-        return SeedDots(metric=str(key), values=values) if values else None
-    return None
+    """Return the metric of the first claim, or that which judges the most variants."""
+    keys = [row.metric for row in summary.claims][:1] or summary.keys(judged=True)
+    drawn = [SeedDots(metric=str(key), values=_finite_values(summary, key)) for key in keys]
+    most = max(drawn, key=lambda dots: len(dots.values), default=None)
+    return most if most and most.values else None
+
+
+def _finite_values(summary: Summary, key: MetricKey) -> dict[str, list[float]]:
+    """Return the finite values over seeds of a metric of each variant that has some."""
+    columns = {row.variant: column for row in summary.rows if (column := row.column(key))}
+    return {name: own for name, of in columns.items() if (own := finite(of.values))}
 
 
 def draw(content: Shown, path: Path) -> bool:

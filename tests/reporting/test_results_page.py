@@ -146,6 +146,15 @@ def test_every_setting_called_paper_says_in_what_it_differs(files):
     assert not [names for names, differs in papers.items() if not differs]
 
 
+def test_without_claims_the_metric_of_most_variants_is_drawn(experiments):
+    """BERT's readings are judged by hidden words, and what they are for by questions."""
+    one = next(each for each in experiments if each.loaded.name == "bert")
+    drawn = shown(one)
+    assert isinstance(drawn, SeedDots)
+    assert drawn.metric == "exact match"
+    assert list(drawn.values) == ["verse", "scratch", "after_prose", "after_verse"]
+
+
 def test_a_picture_is_drawn_again_if_its_numbers_change(tmp_path, monkeypatch):
     drawn = []
 
