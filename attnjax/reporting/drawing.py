@@ -70,6 +70,7 @@ class _Drawer:
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
         self._ended = ""
+        self._late = False
 
     def close(self) -> None:
         if self._process is not None:
@@ -103,7 +104,7 @@ class _Drawer:
             )
         assert self._process.stdin
         assert self._process.stdout
-        giving_up = Timer(SECONDS, self._process.kill)
+        giving_up = Timer(SECONDS, self._give_up)
         giving_up.start()
         try:
             self._process.stdin.write(line + "\n")
@@ -112,12 +113,22 @@ class _Drawer:
         finally:
             giving_up.cancel()
 
+    def _give_up(self) -> None:
+        self._late = True
+        assert self._process
+        self._process.kill()
+
     def _reason(self, error: Exception) -> tuple[str, str]:
         """Return why the process has ended, in a word or two, and what to look at."""
         limit = "a limit of memory may be too low"
         if self._process is None:
             return str(error), limit
         self.close()
+        if self._late:
+            return (
+                f"no chart in {SECONDS:g} s",
+                "`attnjax report` draws again when less else runs",
+            )
         code = self._process.returncode
         if code < 0:
             return signal.Signals(-code).name, limit

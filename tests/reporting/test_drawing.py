@@ -29,7 +29,8 @@ def test_one_process_draws_all_charts(monkeypatch):
     ("program", "why", "hint"),
     [
         (ABORTS, "SIGABRT", "a limit of memory"),
-        ("import time; time.sleep(60)", "SIGKILL", "a limit of memory"),
+        ("import time; time.sleep(60)", "no chart in 1 s", "`attnjax report` draws again"),
+        ("import os; os.kill(os.getpid(), 9)", "SIGKILL", "a limit of memory"),
         (
             "import sys; print('no JSON', flush=True); sys.stdin.read()",
             "SIGKILL",
