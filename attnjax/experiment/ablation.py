@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ from attnjax.evaluation.measurement import Better, MetricKey
 from attnjax.experiment.claims import Claim, Verdict
 from attnjax.experiment.crossing import Crossing
 from attnjax.experiment.estimands import Difference, Results, RunMetrics
-from attnjax.experiment.experiment import Experiment, trained_alike
+from attnjax.experiment.experiment import Experiment, without_use
 from attnjax.experiment.ties import Tied, at_ties
 from attnjax.experiment.tuning import Grid, check_grid
 
@@ -216,11 +216,16 @@ class Ablation:
             raise unknown("variant", name, self.variants)
         return self.variants[name]
 
+    @cached_property
+    def trained_as(self) -> Mapping[str, str]:
+        """The first variant of the same training, by the name of each."""
+        first = dict[Experiment, str]()
+        return {name: first.setdefault(without_use(of), name) for name, of in self.variants.items()}
+
     def trained_alike(self, name: str) -> list[str]:
         """Return the other variants whose runs have the same training as those of a variant."""
-        experiment = self.variant(name)
-        alike = (other for other, its in self.variants.items() if trained_alike(its, experiment))
-        return [other for other in alike if other != name]
+        first = self.trained_as[name]
+        return [other for other, of in self.trained_as.items() if of == first and other != name]
 
     def check_claims(self, name: str, experiment: Experiment) -> None:
         """Refuse a claim about a number that a variant, given resolved, does not measure.

@@ -1,7 +1,7 @@
 """An experiment: the whole configuration of a run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -216,7 +216,12 @@ def check_places(task: Task, model: Model, examples: Examples) -> None:
     )
 
 
-def trained_alike(first: Experiment, second: Experiment) -> bool:
-    """Return whether runs of two experiments have the same training, if their seed is the same."""
-    after = () if first.training.scoring else AFTER_TRAINING
-    return replace(first, **{name: getattr(second, name) for name in after}) == second
+def without_use(experiment: Experiment) -> Experiment:
+    """Return an experiment with the defaults of `AFTER_TRAINING`, unless its training scores.
+
+    Runs of experiments of which this is equal have the same training, if their seed is the same.
+    """
+    if experiment.training.scoring:
+        return experiment
+    trained = [part.name for part in fields(experiment) if part.name not in AFTER_TRAINING]
+    return Experiment(**{name: getattr(experiment, name) for name in trained})

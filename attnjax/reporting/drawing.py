@@ -125,10 +125,7 @@ class _Drawer:
             return str(error), limit
         self.close()
         if self._late:
-            return (
-                f"no chart in {SECONDS:g} s",
-                "`attnjax report` draws again when less else runs",
-            )
+            return f"no chart in {SECONDS:g} s", "`attnjax report` draws again when less else runs"
         code = self._process.returncode
         if code < 0:
             return signal.Signals(-code).name, limit

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from attnjax.experiment import Ablation
 from attnjax.reporting.recorded import Recorded
 from attnjax.results.record import Record
 
@@ -15,32 +16,36 @@ def rerun_time(experiment: Recorded) -> str:
 
     It is that of the file as it is now: every variant is tuned once, each planned seed is trained
     and decoded once at the chosen values and at those that are tied with them, one run after the
-    other. Seeds that train together share their time, so it is the time by the clock. Of several
-    kinds of machines the one with the most planned runs counts, and of these the fastest. If
-    planned runs have no record, the words say of how many runs the time is.
+    other. Seeds that train together share their time, so it is the time by the clock; variants
+    that are trained alike share the training. Of several kinds of machines the one with the most
+    planned runs counts, and of these the fastest. If planned runs have no record, the words say of
+    how many runs the time is.
     """
     ablation = experiment.loaded.ablation
     runs = _of_one_kind(experiment, [*ablation.variants])
     if not runs:
         return "not run"
     recorded, planned = _at_chosen_values(runs), len(ablation.variants) * ablation.seeds
-    words = _in_words(_minutes(runs))
+    words = _in_words(_minutes(ablation, runs))
     return words if recorded == planned else f"{words} for {recorded} of {planned} runs"
 
 
 def minutes_of(experiment: Recorded, variants: Sequence[str]) -> float:
     """Return the minutes of one rerun of some variants, as `rerun_time` counts them."""
-    return _minutes(_of_one_kind(experiment, variants))
+    return _minutes(experiment.loaded.ablation, _of_one_kind(experiment, variants))
 
 
 def _of_one_kind(experiment: Recorded, variants: Sequence[str]) -> Planned:
     """Return the planned runs of the kind of machine with the most of them; {}: there are none."""
+    ablation = experiment.loaded.ablation
     by_kind: dict[str, dict[tuple[str, tuple[float, ...], int], Record]] = defaultdict(dict)
     for record in experiment.summary.records:
-        if record.variant in variants and record.seed in experiment.loaded.ablation.planned_seeds:
+        if record.variant in variants and record.seed in ablation.planned_seeds:
             by_kind[record.kind][record.variant, record.tied_values, record.seed] = record
     return max(
-        by_kind.values(), key=lambda runs: (_at_chosen_values(runs), -_minutes(runs)), default={}
+        by_kind.values(),
+        key=lambda runs: (_at_chosen_values(runs), -_minutes(ablation, runs)),
+        default={},
     )
 
 
@@ -48,10 +53,15 @@ def _at_chosen_values(runs: Planned) -> int:
     return sum(not record.tied for record in runs.values())
 
 
-def _minutes(runs: Planned) -> float:
-    chosen = [record for record in runs.values() if not record.tied]
-    tuning = {record.variant: record.minutes.tune or 0.0 for record in chosen}
-    return sum(record.minutes.run for record in runs.values()) + sum(tuning.values())
+def _minutes(ablation: Ablation, runs: Planned) -> float:
+    training, tuning = dict[tuple[str, tuple[float, ...], int], float](), dict[str, float]()
+    for record in runs.values():
+        first = ablation.trained_as[record.variant]
+        training[first, record.tied_values, record.seed] = record.minutes.train
+        if not record.tied:
+            tuning[first] = record.minutes.tune or 0.0
+    decoding = sum(record.minutes.decode or 0.0 for record in runs.values())
+    return sum(training.values()) + sum(tuning.values()) + decoding
 
 
 def _in_words(minutes: float) -> str:

@@ -11,6 +11,7 @@ from attnjax.cli.main import main
 from attnjax.config.serialize import to_json
 from attnjax.config.vary import vary
 from attnjax.data.corpora.parallel_text import ParallelText
+from attnjax.decoding import Beam
 from attnjax.errors import UserError
 from attnjax.evaluation import sentence_stats
 from attnjax.evaluation.measurement import MetricKey
@@ -326,6 +327,21 @@ def test_the_tally_hides_no_verdict(short, made):
     assert "; 1 of them is exploratory." in changed
     assert "; 4 of them are exploratory." in changed
     assert "; 2 of them are exploratory." in changed
+
+
+def test_a_training_that_variants_share_takes_its_time_once(short, made):
+    ablation = short.ablation
+    beam = vary(ablation.variants["scaled"], {"search": Beam()})
+    both = replace(ablation, variants={**ablation.variants, "beam": beam})
+    loaded = replace(short, ablation=both)
+    searched = settings_digest(to_json(beam), tuple(ablation.tune))
+    scaled = [
+        replace(each, minutes=Minutes(train=4.0, decode=0.5, tune=2.0), tuned=RATE)
+        for each in with_shares(short, made, 0.9, 0.8)
+    ]
+    copied = [replace(each, variant="beam", settings=searched) for each in scaled]
+    assert rerun_time(recorded(loaded, scaled)) == "11 minutes for 2 of 4 runs"
+    assert rerun_time(recorded(loaded, scaled + copied)) == "12 minutes"
 
 
 def test_a_rerun_takes_what_its_records_took_once(short, made):
