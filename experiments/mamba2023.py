@@ -1,6 +1,5 @@
 """Does an induction head work beyond its length of training?  Gu and Dao 2023, Table 11.
 
-No records as of now: its 20 runs take some 40 minutes of a core, by their FLOPs.
 A symbol follows a prefix once, and is asked for when the prefix comes again (`InductionHead`). Two
 layers of attention learn that at one length; at twice the length, in the paper, those with absolute
 positions find 58.6 % of the symbols, those with rotary positions 83.6 %, and fewer beyond; Mamba
@@ -15,6 +14,10 @@ is not published: the loss is taken to be that of the last word, and the absolut
 sinusoids, as the 137,000 parameters have no room for a table of them. ALiBi and no positions, ours,
 stand beside. Looked at before, with seed 100: with absolute positions 99.9 % of a batch are right
 after 600 updates; what comes at 128 words was not looked at.
+
+Came out: all symbols at 64 words in all networks but those without positions, which find 94 %. At
+128 absolute positions find 53 %; rotary ones 95 %, 87 to 99 by five seeds, so that a loss of a
+twentieth is undecided, and 0.42 more than absolute ones; ALiBi finds all, and no positions 75 %.
 
 The setting `paper` has the paper's lengths, batches, rate and updates, from 400,000 examples that
 come four times each, where the paper's are fresh.
