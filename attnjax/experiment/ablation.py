@@ -16,7 +16,7 @@ from attnjax.evaluation.measurement import Better, MetricKey
 from attnjax.experiment.claims import Claim, Verdict
 from attnjax.experiment.crossing import Crossing
 from attnjax.experiment.estimands import Difference, Results, RunMetrics
-from attnjax.experiment.experiment import Experiment, without_use
+from attnjax.experiment.experiment import Experiment, training_of
 from attnjax.experiment.ties import Tied, at_ties
 from attnjax.experiment.tuning import Grid, check_grid
 
@@ -220,7 +220,7 @@ class Ablation:
     def trained_as(self) -> Mapping[str, str]:
         """The first variant of the same training, by the name of each."""
         first = dict[Experiment, str]()
-        return {name: first.setdefault(without_use(of), name) for name, of in self.variants.items()}
+        return {name: first.setdefault(training_of(of), name) for name, of in self.variants.items()}
 
     def trained_alike(self, name: str) -> list[str]:
         """Return the other variants whose runs have the same training as those of a variant."""

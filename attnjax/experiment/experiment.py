@@ -216,10 +216,11 @@ def check_places(task: Task, model: Model, examples: Examples) -> None:
     )
 
 
-def without_use(experiment: Experiment) -> Experiment:
-    """Return an experiment with the defaults of `AFTER_TRAINING`, unless its training scores.
+def training_of(experiment: Experiment) -> Experiment:
+    """Return what the training of an experiment depends on; the other fields have their defaults.
 
     Runs of experiments of which this is equal have the same training, if their seed is the same.
+    A training that scores answers depends on all fields.
     """
     if experiment.training.scoring:
         return experiment

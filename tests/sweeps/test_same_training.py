@@ -11,7 +11,7 @@ from attnjax.cli.main import main
 from attnjax.config.serialize import OWN, parse_json
 from attnjax.config.vary import vary
 from attnjax.decoding.beam import Beam
-from attnjax.experiment.experiment import without_use
+from attnjax.experiment.experiment import training_of
 from attnjax.experiment.load import load
 from attnjax.runs import same_training
 from attnjax.runs.json_files import write_sealed
@@ -235,8 +235,8 @@ def test_a_killed_copy_is_made_again(file, apart, beam, capsys, monkeypatch):
 
 def test_variants_of_one_training():
     base = load(TINY).ablation.base
-    assert without_use(vary(base, {"search": Beam(), "measures": ()})) == without_use(base)
-    assert without_use(vary(base, {"training.steps": 9})) != without_use(base)
+    assert training_of(vary(base, {"search": Beam(), "measures": ()})) == training_of(base)
+    assert training_of(vary(base, {"training.steps": 9})) != training_of(base)
     scored = vary(base, {"training.scoring": Scoring()})
-    assert without_use(vary(scored, {"search": Beam()})) != without_use(scored)
-    assert without_use(vary(scored, {"search": scored.search})) == without_use(scored)
+    assert training_of(vary(scored, {"search": Beam()})) != training_of(scored)
+    assert training_of(vary(scored, {"search": scored.search})) == training_of(scored)
