@@ -27,12 +27,13 @@ class Recorded:
 
     @property
     def of_another_design(self) -> Record | None:
-        """The first record of a seed that counts, of claims, grid or seeds that were changed since.
+        """The first record of a planned seed, of claims, grid or seeds that were changed since.
 
-        None: nobody had seen a result of these seeds before the design was fixed.
+        None: nobody had seen a result of the planned seeds before the design was fixed.
         """
         now = design(self.loaded.ablation, self.loaded.own)
         seeds = {record.seed for record in self.summary.records}
+        seeds &= {*self.loaded.ablation.planned_seeds}
         of_seeds = (record for record in self.records if record.seed in seeds)
         return next((record for record in of_seeds if record.design != now), None)
 

@@ -152,9 +152,10 @@ def with_shares(short: ExperimentFile, made: list[Record], *shares: float, kind:
     ]
 
 
-def judged_by(short: ExperimentFile, seeds: int, low: float) -> ExperimentFile:
+def judged_by(short: ExperimentFile, seeds: int, low: float, first_seed: int = 0) -> ExperimentFile:
     claim = Claim(text="enough", estimand=Value("exact_match", "scaled"), low=low)
-    return replace(short, ablation=replace(short.ablation, seeds=seeds, claims=(claim,)))
+    ablation = replace(short.ablation, seeds=seeds, first_seed=first_seed, claims=(claim,))
+    return replace(short, ablation=ablation)
 
 
 def test_seeds_of_several_machines_add_up_until_one_machine_has_all(short, made):
@@ -207,10 +208,14 @@ def test_a_later_design_is_exploratory_and_other_settings_are_not_judged(short, 
     later = judged_by(short, 2, 0.7)
     assert recorded(later, made).exploratory
     # a later design is confirmed by seeds that nobody had seen, whatever others came to
+    of_new_seeds = judged_by(short, 2, 0.7, first_seed=10)
+    fixed = design(of_new_seeds.ablation, of_new_seeds.own)
+    new = [replace(each, seed=each.seed + 10, design=fixed) for each in made]
+    assert {record.seed for record in new} == {*of_new_seeds.ablation.planned_seeds}
+    assert not recorded(of_new_seeds, made).exploratory
+    assert not recorded(of_new_seeds, [*made, *new]).exploratory
     fixed = design(later.ablation, later.own)
     earlier = [replace(each, settings="0" * 8) for each in made]
-    new = [replace(each, seed=each.seed + 10, design=fixed) for each in made]
-    assert not recorded(later, [*earlier, *new]).exploratory
     again = [replace(each, design=fixed) for each in made]
     assert recorded(later, [*earlier, *again]).exploratory
     other = [replace(each, settings="0" * 8) for each in made]
