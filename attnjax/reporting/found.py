@@ -29,6 +29,7 @@ class FoundRow:
         place: the paper, and its table or section.
         printed: the paper's number or sentence; "": the source quotes none.
         ours: the estimate with its interval, and the number of seeds.
+        seeds: their number; 0: the row is of counts, which are the same for every seed.
         verdict: with its mark.
         rank: what comes first where there is no room for all: decided, and beside a number.
     """
@@ -38,10 +39,16 @@ class FoundRow:
     text: str
     printed: str
     ours: str
+    seeds: int
     verdict: str
     minutes: float
     command: str
     rank: tuple[bool, bool]
+
+    @property
+    def claim(self) -> tuple[str, str]:
+        """What is claimed, and where."""
+        return self.place, self.text
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -63,8 +70,15 @@ def findings(experiments: Sequence[Recorded]) -> list[FoundRow]:
 
 
 def first(rows: Sequence[FoundRow]) -> list[FoundRow]:
-    """Return at most `MOST` rows, in their order: those of the highest rank."""
-    ranked = sorted(range(len(rows)), key=lambda place: rows[place].rank, reverse=True)
+    """Return at most `MOST` rows, in their order: those of the highest rank.
+
+    Of a claim that was asked in several experiments only the row with the most seeds is returned.
+    """
+    seeds = dict[tuple[str, str], int]()
+    for row in rows:
+        seeds[row.claim] = max(row.seeds, seeds.get(row.claim, 0))
+    asked = [place for place, row in enumerate(rows) if row.seeds == seeds[row.claim]]
+    ranked = sorted(asked, key=lambda place: rows[place].rank, reverse=True)
     return [rows[place] for place in sorted(ranked[:MOST])]
 
 
@@ -95,6 +109,7 @@ def _finding(
         text=judged.text,
         printed=printed,
         ours=f"{say.quantity(row)}: {say.effect(row)} ({say.ends(row)}), {len(row.seeds)} seeds",
+        seeds=len(row.seeds),
         verdict=say.verdict(row) if judged.agreed else "; ".join(each.values()),
         minutes=minutes_of(experiment, variants),
         command=_command(experiment, variants),
@@ -113,6 +128,7 @@ def _of_counts(experiment: Recorded, counts: Sequence[Judged]) -> FoundRow:
         text=f"{number} exact counts, a row each below",
         printed="",
         ours=f"{reproduced} of {number} in their regions",
+        seeds=0,
         verdict=f"✓ {reproduced}, ✗ {number - reproduced}",
         minutes=minutes_of(experiment, variants),
         command=_command(experiment, variants),

@@ -114,6 +114,23 @@ def test_decided_claims_beside_a_number_come_first_if_there_are_too_many(experim
     assert [found.text for found in first(rows[:4])] == ["undecided"] * 2 + ["words"] * 2
 
 
+def test_of_a_claim_asked_twice_the_study_of_the_most_seeds_comes_first(experiments):
+    few, many, alike, other = (
+        replace(findings(experiments)[0], text=text, seeds=seeds, experiment=experiment)
+        for text, seeds, experiment in [
+            ("it helps", 3, "a"),
+            ("it helps", 5, "b"),
+            ("it helps", 5, "c"),
+            ("it hurts", 3, "a"),
+        ]
+    )
+    assert first([few, other, many]) == [other, many]
+    assert first([many, few]) == [many]
+    assert first([many, alike, few]) == [many, alike]
+    elsewhere = replace(few, place="another table")
+    assert first([elsewhere, many]) == [elsewhere, many]
+
+
 def test_a_file_says_why_it_has_no_records(files, experiments):
     """And no longer says so when it has some."""
     own = [one for one in experiments if one.loaded.setting is None]
