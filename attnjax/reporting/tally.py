@@ -22,7 +22,10 @@ VERBS = {
 
 
 def tally(experiments: Sequence[Recorded]) -> str:
-    """Return the number of claims with each verdict, in sentences; no claim is left out."""
+    """Return the number of claims with each verdict, in sentences; no claim is left out.
+
+    A claim that two experiments ask counts in both.
+    """
     every = [
         Counted.of(judged, experiment)
         for experiment in experiments
