@@ -5,8 +5,8 @@ from 25,000 of the 29,000 pairs of Multi30k English-German, lower-cased, tokeniz
 joint BPE of 10,000 merges, and are tested on the other 4,000: of the 1,000 of test2016 the gain by
 length is known to 6 BLEU only.
 
-Only luong has records as of now: 26.0 BLEU, the seeds 3 to 7, together in three minutes of an H200.
-They had been seen when this design was last changed, so that its own seeds are others.
+Only luong has records as of now: 26.0 BLEU, the mean of the seeds 3 to 7. They had been seen when
+this design was last changed, so that its own seeds are others.
 
     attnjax run multi30k    # ATTNJAX_DATA names what multi30k-bpe is in
     attnjax run multi30k --variant luong --variant fixed_vector

@@ -214,8 +214,9 @@ def test_a_later_design_is_exploratory_and_other_settings_are_not_judged(short, 
     assert {record.seed for record in new} == {*of_new_seeds.ablation.planned_seeds}
     assert not recorded(of_new_seeds, made).exploratory
     assert not recorded(of_new_seeds, [*made, *new]).exploratory
-    fixed = design(later.ablation, later.own)
     earlier = [replace(each, settings="0" * 8) for each in made]
+    assert not recorded(of_new_seeds, [*earlier, *new]).exploratory
+    fixed = design(later.ablation, later.own)
     again = [replace(each, design=fixed) for each in made]
     assert recorded(later, [*earlier, *again]).exploratory
     other = [replace(each, settings="0" * 8) for each in made]
