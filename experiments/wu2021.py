@@ -9,9 +9,9 @@ BLEU: beam 5, length penalty 1, the last ten epochs averaged, at most 8,000 step
 It is one run's, so that the mean of our three has to be within 0.7 of it.
 
 The setting bfloat16 is the same with the operands of products rounded to bfloat16, as a TPU does by
-default: a core of a CPU with units for it (AMX, AVX-512's) takes less than two hours a seed; one
-without them computes in float32, and its runs are those of float32 under another name. Its records
-are of other settings and in a folder of their own, so that no verdict mixes the two.
+default: a core of a CPU with units for it (AMX, AVX-512's) takes less than two hours a seed, one
+without them some four. Its records are of other settings and in a folder of their own, so that no
+verdict mixes the two.
 
 Came out with bfloat16, of two of the three seeds: 40.8 and 41.6 BLEU. Patience ended training
 after 6,180 and 6,840 updates: ten epochs had not lowered the loss on the validation pairs.

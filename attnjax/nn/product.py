@@ -1,12 +1,12 @@
 """The product of two matrices, whose operands training may round to bfloat16.
 
 A TPU rounds them by default, a GPU where JAX's context asks for it. XLA's compiler for CPUs ignores
-the context: for a CPU with units for bfloat16 they are rounded and laid out here.
+the context: for a CPU they are rounded here, and laid out as units for bfloat16 read them. One
+without the units computes the same products in float32, which saves no time.
 """
 
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache, partial
-from pathlib import Path
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -17,28 +17,10 @@ from attnjax.nn.platform import platforms
 ROUNDED = "BF16_BF16_F32"
 """JAX's name of products of operands in bfloat16 that are summed in float32."""
 
-UNITS = {"amx_bf16", "avx512_bf16"}
-"""The flags, as Linux lists them, of CPUs that multiply bfloat16 faster than float32."""
-
 
 def rounded_products() -> AbstractContextManager[object]:
-    """Round the operands of the float32 products that are traced within to bfloat16.
-
-    A CPU without units for bfloat16 would not be faster: there they stay float32.
-    """
-    targets = platforms()
-    if "tpu" in targets or (targets == ("cpu",) and not has_matrix_units()):
-        return nullcontext()
-    return jax.default_matmul_precision(ROUNDED)
-
-
-@cache
-def has_matrix_units() -> bool:
-    """Return whether this CPU has units for bfloat16: AMX, or AVX-512's dot products."""
-    try:
-        return not UNITS.isdisjoint(Path("/proc/cpuinfo").read_text("utf-8").split())
-    except OSError:  # not on Linux
-        return False
+    """Round the operands of the float32 products that are traced within to bfloat16."""
+    return nullcontext() if "tpu" in platforms() else jax.default_matmul_precision(ROUNDED)
 
 
 def product(

@@ -62,8 +62,8 @@ class Machine:
         kind: machines of one kind round alike: "x86_64-avx512-2", or the kind of the accelerator.
         processor: the CPU's name.
         memory: in bytes.
-        matrix_units: whether the CPU multiplies in bfloat16 where a training's precision is
-            "bfloat16_products".
+        matrix_units: whether the CPU has units that multiply bfloat16: AMX, or AVX-512's dot
+            products. One without them sums products of rounded operands in another order.
     """
 
     kind: Annotated[str, Predicate(kind_of_machine)]
@@ -77,19 +77,21 @@ class Machine:
 INSTRUCTIONS = {"avx512f": "avx512", "avx2": "avx2", "sse4_2": "sse4_2"}
 """The sets of vector instructions that XLA compiles for, by their flags, the widest first."""
 
+MATRIX_UNITS = {"amx_bf16", "avx512_bf16"}
+"""The flags, as Linux lists them, of CPUs that multiply bfloat16 faster than float32."""
+
 
 def machine() -> Machine:
     """Return the machine of this process."""
     # imported here, so that `attnjax --version` does not wait for JAX
     import jax
 
-    from attnjax.nn.product import has_matrix_units
-
     first, cores = jax.devices()[0], usable_cores()
     system, flags = Path("/proc/cpuinfo"), os.environ.get("XLA_FLAGS", "")
     lines = system.read_text(encoding="utf-8").splitlines() if system.exists() else []
     about = dict(re.split(r"\s*:\s*", line, maxsplit=1) for line in lines if ":" in line)
-    kind = f"{platform.machine()}-{_instructions(about.get('flags', ''), flags)}-{cores}"
+    features = about.get("flags", "").split()
+    kind = f"{platform.machine()}-{_instructions(features, flags)}-{cores}"
     if first.platform != "cpu":
         kind = re.sub(r"[^\w.,+()@-]", "-", f"{first.device_kind}-{jax.device_count()}").lower()
     return Machine(
@@ -98,14 +100,14 @@ def machine() -> Machine:
         cores=cores,
         xla_flags=flags,
         memory=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        matrix_units=has_matrix_units(),
+        matrix_units=not MATRIX_UNITS.isdisjoint(features),
     )
 
 
-def _instructions(processor: str, xla_flags: str) -> str:
+def _instructions(features: list[str], xla_flags: str) -> str:
     """Return the widest vector instructions of a processor that XLA may use; "other": unknown."""
     names = [*INSTRUCTIONS.values()]
-    has = [name for flag, name in INSTRUCTIONS.items() if flag in processor.split()]
+    has = [name for flag, name in INSTRUCTIONS.items() if flag in features]
     most = re.search(r"--xla_cpu_max_isa=(\w+)", xla_flags)
     limit = most.group(1).lower() if most else names[0]
     allowed = names[names.index(limit) :] if limit in names else names

@@ -58,8 +58,7 @@ class Training:
             hold the state on every device, "fsdp" a slice on each.
         precision: the dtype of the model's computation; parameters, updates and loss stay float32.
             "bfloat16_products": float32, but the operands of products are rounded to bfloat16, as a
-            TPU does by default; a CPU without units for it computes in float32, see
-            `attnjax.nn.product`.
+            TPU does by default, see `attnjax.nn.product`.
         batching: how sentences are put into batches; its `max_tokens` is the size of a batch on
             all devices together.
         not_finite: what happens if a loss or a gradient is not finite: "stop" ends the run, "skip"

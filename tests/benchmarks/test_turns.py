@@ -274,8 +274,7 @@ def test_a_beam_search_multiplies_every_weight_once_a_word_and_hypothesis(monkey
     assert 1 < flops / (decode.SENTENCES * sentence) < 1.1
 
 
-def test_rounded_attention_is_near_exact_attention_and_other(monkeypatch):
-    monkeypatch.setattr("attnjax.nn.product.has_matrix_units", lambda: True)
+def test_rounded_attention_is_near_exact_attention_and_other():
     exact, rounded = attention.prepare(32).call(), attention.prepare_rounded(32).call()
     for ours, theirs in zip(rounded, exact, strict=True):
         assert 0 < abs(ours - theirs).max() < 0.05

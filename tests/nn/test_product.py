@@ -8,7 +8,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from attnjax.nn import product as module
 from attnjax.nn.platform import compiled_for
 from attnjax.nn.product import product, rounded_products
 
@@ -49,13 +48,6 @@ def oracle(axes, left, right, slope):
     return summed(axes, left, right), shaped
 
 
-@pytest.fixture
-def units(monkeypatch):
-    """A CPU with matrix units."""
-    monkeypatch.setattr(module, "has_matrix_units", lambda: True)
-
-
-@pytest.mark.usefixtures("units")
 @pytest.mark.parametrize("name", CASES)
 def test_equals_the_product_of_rounded_operands_and_so_do_the_gradients(name):
     axes, *shapes = CASES[name]
@@ -85,7 +77,6 @@ ORDERS = [
 ]
 
 
-@pytest.mark.usefixtures("units")
 @pytest.mark.parametrize(
     "leading", [((2, 3), (2, 3)), ((2, 3), ()), ((), (2, 3)), ((2, 1), (1, 3))], ids=str
 )
@@ -134,7 +125,6 @@ def test_equals_einsum_in_every_order_of_the_axes(leading, sizes):
             np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.usefixtures("units")
 def test_examples_of_vmap_are_products_of_their_own():
     left, right = (np.float32(draw(size=(3, 4, 4))) for _ in range(2))
 
@@ -149,7 +139,6 @@ def test_examples_of_vmap_are_products_of_their_own():
         np.testing.assert_allclose(ours, np.stack(theirs), rtol=1e-6)
 
 
-@pytest.mark.usefixtures("units")
 @pytest.mark.parametrize("context", [nullcontext, lambda: compiled_for("tpu")])
 def test_elsewhere_it_is_the_product_of_float32(context):
     left, right = (jnp.asarray(draw(size=(4, 4)), jnp.float32) for _ in range(2))
@@ -162,7 +151,6 @@ def test_elsewhere_it_is_the_product_of_float32(context):
     assert ours == traced(lambda left, right: jnp.einsum("...nk,...km->...nm", left, right))
 
 
-@pytest.mark.usefixtures("units")
 @pytest.mark.parametrize(
     "dtypes",
     [("float16", "float16"), ("bfloat16", "bfloat16"), ("float32", "bfloat16")],
@@ -175,22 +163,6 @@ def test_operands_in_half_precision_stay_as_they_are(dtypes):
     with rounded_products():
         ours = jax.make_jaxpr(lambda *x: product("nk,km->nm", *x))(*operands)
         assert str(ours) == str(plain(*operands))
-
-
-@pytest.mark.parametrize(
-    ("flags", "has_units"),
-    [("fpu amx_bf16 amx_tile", True), ("avx512f avx512_bf16", True), ("avx2 avx512f", False)],
-)
-def test_the_flags_of_a_cpu_say_whether_it_has_units(flags, has_units, monkeypatch):
-    monkeypatch.setattr(module.Path, "read_text", lambda *_: f"flags\t\t: {flags}\nbugs\t\t:\n")
-    assert module.has_matrix_units.__wrapped__() == has_units
-
-
-def test_a_cpu_without_matrix_units_multiplies_float32(monkeypatch):
-    monkeypatch.setattr(module, "has_matrix_units", lambda: False)
-    x = jnp.asarray(draw(size=(4, 4)), jnp.float32)
-    with rounded_products():
-        assert "bf16" not in str(jax.make_jaxpr(lambda x: product("nk,km->nm", x, x))(x))
 
 
 def test_a_gpu_is_asked_by_its_context():

@@ -16,7 +16,6 @@ from attnjax.models.rnn_decoders import BahdanauDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer_layers import DecoderLayer
-from attnjax.nn import product
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.objectives.masked_language_model import MaskedLanguageModel
 from attnjax.training.settings import Recipe, Training
@@ -135,9 +134,8 @@ def test_products_with_parameters_are_bfloat16_and_softmax_norms_and_loss_float3
     assert dtypes(traced.jaxpr.outvars) == {"float32"}
 
 
-def test_products_alone_are_of_bfloat16(monkeypatch):
+def test_products_alone_are_of_bfloat16():
     """Their operands are; sums, and everything else of loss and gradient, are float32."""
-    monkeypatch.setattr(product, "has_matrix_units", lambda: True)
     model, objective = MODELS["transformer"]
     params = shapes(model, objective).params
 
@@ -162,8 +160,7 @@ def test_products_alone_are_of_bfloat16(monkeypatch):
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "bfloat16_products"])
-def test_validation_computes_in_the_precision_of_training(precision, monkeypatch):
-    monkeypatch.setattr(product, "has_matrix_units", lambda: True)
+def test_validation_computes_in_the_precision_of_training(precision):
     model, objective = MODELS["transformer"]
     own = replace(recipe(model, objective), training=Training(precision=precision))
     step = partial(evaluation_step, batch=BATCH, recipe=own, over_devices=on_one_device)

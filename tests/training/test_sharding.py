@@ -18,7 +18,6 @@ from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, PreNorm
-from attnjax.nn import product
 from attnjax.nn.norm import BatchNorm
 from attnjax.training.devices import hosts, sharding
 from attnjax.training.objectives import cross_entropy
@@ -238,8 +237,7 @@ def test_in_float32_devices_change_nothing(monkeypatch):
 @pytest.mark.long
 @pytest.mark.usefixtures("all_divided")
 @pytest.mark.parametrize("how", ["mesh", "fsdp"])
-def test_rounded_products_are_those_of_a_device(how, monkeypatch):
-    monkeypatch.setattr(product, "has_matrix_units", lambda: True)
+def test_rounded_products_are_those_of_a_device(how):
     train = partial(run, TRANSFORMER, steps=5, seeds=(3,), dtype="float32")
     alone, _, program = train("mesh", 1, precision="bfloat16_products")
     assert re.search(r"bf16\[[\d,]+\]", program)

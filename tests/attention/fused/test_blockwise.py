@@ -234,7 +234,6 @@ def of_distance(vectors, query, positions):
 @pytest.mark.parametrize("distances", [0, 9], ids=["no bias", "relative positions"])
 def test_products_of_rounded_operands(distances, monkeypatch):
     """Products read bfloat16; sums, softmax and results stay float32."""
-    monkeypatch.setattr("attnjax.nn.product.has_matrix_units", lambda: True)
     # two heads in one tile: XLA must not merge a product with a transposition before it, or after
     monkeypatch.setattr("attnjax.attention.fused.tiles.ENTRIES", 2 * 32 * 32)
     draw = np.random.default_rng(0).normal
