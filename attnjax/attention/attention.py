@@ -168,8 +168,6 @@ class Attention(AttentionBase):
     implementation: Implementation = "auto"
     bias: Bias | None = None
 
-    younger_fields = ("bias",)
-
     def setup(self) -> None:
         aligns = [self.align, *(part for _, part in walk(self.align))]
         normalizes = any(isinstance(align, Normalize) for align in aligns)

@@ -39,8 +39,6 @@ class DifferentialHeads(MultiHead):
     initial_lambda: DropoutRate = 0.8
     context_norm: VectorNorm | None = field(default_factory=lambda: RMSNorm(epsilon=1e-5))
 
-    younger_fields = ("query_key_norm", "gate")
-
     def setup(self) -> None:
         super().setup()
         if self.heads % 2 or self.key_heads is not None:

@@ -88,8 +88,6 @@ class MultiHead(AttentionBase):
     context_norm: VectorNorm | None = None
     gate: Gate | None = None
 
-    younger_fields = ("query_key_norm", "context_norm", "gate")
-
     def setup(self) -> None:
         if self.heads % (self.key_heads or 1):
             raise UserError(f"{self.heads} heads cannot share {self.key_heads} key_heads equally")

@@ -144,8 +144,6 @@ class Rotary(AroundDotProduct, fusible=True):
     base: PositiveFloat = 10_000.0
     scaling: RotaryScaling | None = None
 
-    younger_fields = ("scaling",)
-
     def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
         return self.as_dot_product(query, key, positions).logits(positions)
 

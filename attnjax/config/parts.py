@@ -8,15 +8,25 @@ from abc import ABC
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
-from types import NoneType
+from types import ModuleType, NoneType
 from typing import Any
 
 from attnjax.config.constraints import alternatives
+from attnjax.config.recorded_names import is_shipped
 from attnjax.config.walk import field_types
 from attnjax.errors import UserError, unknown
 
-ROOMS_OF_PARTS = ("attention", "data", "decoding", "evaluation", "models", "training")
-"""The packages whose parts can be chosen; they are named, since a room imports none above it."""
+ROOMS_OF_PARTS = (
+    "attention",
+    "data",
+    "decoding",
+    "evaluation",
+    "experiment",
+    "models",
+    "nn",
+    "training",
+)
+"""The packages that have parts; they are named, since a room imports none above it."""
 
 
 def parts(hint: Any) -> dict[str, type | None]:
@@ -41,7 +51,7 @@ def part(hint: Any, name: str, path: str) -> type | None:
     if name not in options:
         raise unknown(f"part for {path}:", name, options)
     kinds = [kind for kind in _kinds(hint) if kebab(kind.__name__) == name]
-    shipped = [kind for kind in kinds if _is_shipped(kind)]
+    shipped = [kind for kind in kinds if is_shipped(kind)]
     if shipped and len(shipped) < len(kinds):
         raise UserError(f"{path}:{name} is ambiguous: {_same_name(shipped[0])}")
     return options[name]
@@ -51,11 +61,11 @@ def check_names(own: Iterable[type]) -> None:
     """Refuse classes of a user that have the name of a shipped part of their kind."""
     for kind in own:
         bases = [base for base in kind.__mro__[1:] if dataclasses.is_dataclass(base)]
-        if inspect.isabstract(kind) or _is_shipped(kind) or not any(map(_is_shipped, bases)):
+        if inspect.isabstract(kind) or is_shipped(kind) or not any(map(is_shipped, bases)):
             continue
         _import_parts()
-        for other in (other for base in filter(_is_shipped, bases) for other in _below(base)):
-            if _is_shipped(other) and kebab(other.__name__) == kebab(kind.__name__):
+        for other in (other for base in filter(is_shipped, bases) for other in _below(base)):
+            if is_shipped(other) and kebab(other.__name__) == kebab(kind.__name__):
                 raise UserError(_same_name(other))
 
 
@@ -65,10 +75,6 @@ def _same_name(kind: type) -> str:
         f"{kind.__module__}.{kind.__name__} and a class of your own are both named "
         f"{kind.__name__}; rename your own"
     )
-
-
-def _is_shipped(kind: type) -> bool:
-    return kind.__module__.startswith("attnjax.")
 
 
 def _kinds(hint: Any) -> list[type]:
@@ -100,12 +106,28 @@ def first_line(kind: type | None) -> str:
 
 
 @cache
-def _import_parts() -> None:
+def shipped() -> dict[str, type]:
+    """Return the dataclasses of attnjax that may be parts, by name; no two have the same."""
+    return {
+        kind.__name__: kind
+        for module in _import_parts()
+        for kind in vars(module).values()
+        if isinstance(kind, type)
+        and dataclasses.is_dataclass(kind)
+        and kind.__module__ == module.__name__
+    }
+
+
+@cache
+def _import_parts() -> list[ModuleType]:
     """Import every module that may define parts: only imported subclasses are known to Python."""
-    for room in ROOMS_OF_PARTS:
-        package = import_module(f"attnjax.{room}")
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            import_module(module.name)
+    packages = [import_module(f"attnjax.{room}") for room in ROOMS_OF_PARTS]
+    below = [
+        import_module(module.name)
+        for package in packages
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    ]
+    return [*packages, *below]
 
 
 def _below(base: type) -> list[type]:

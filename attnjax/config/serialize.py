@@ -1,27 +1,30 @@
 """Parts as plain JSON and back: the names of types and their fields, nothing pickled.
 
-A name is resolved only among the dataclasses of attnjax ("attnjax.attention.score.Dot") and those
-of the experiment file ("experiment.MyScore"), so that reading a record executes no other code.
+A name is that of a part of attnjax, see `attnjax.config.recorded_names`, or of a dataclass of the
+experiment file ("experiment.MyScore"); no other is looked up, so that reading a record executes no
+other code.
 """
 
 import dataclasses
-import importlib
 import json
 import math
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
+from attnjax.config.parts import shipped
+from attnjax.config.recorded_names import (
+    PACKAGE,
+    added_fields,
+    class_name,
+    is_shipped,
+    recorded_name,
+)
 from attnjax.config.walk import defaults, field_names, path_below
 from attnjax.errors import UserError
 
 TYPE = "type"
 OWN = "experiment."
-PACKAGE = "attnjax."
-PROGRAMS = ("__main__", "benchmark", "cli")
-"""What is below attnjax and has no parts: importing its modules may start something."""
-
 FLOAT = "float"
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 """The escape of a half of a character: JSON may have one without the other."""
@@ -51,13 +54,10 @@ def to_json(value: Any, own: Mapping[str, type] | None = None) -> Any:
 
 
 def _recorded_fields(part: Any) -> list[str]:
-    """Return the names of the fields that a record has.
-
-    Records were made before some fields: a class names these in `younger_fields`. At its default
-    such a field is left out, so that equal settings have equal digests before it and after it.
-    """
-    kind, younger = type(part), getattr(type(part), "younger_fields", ())
-    left_out = {name for name in younger if getattr(part, name) == defaults(kind)[name]}
+    """Return the names of the fields that a record has, see `added_fields`."""
+    kind = type(part)
+    known = defaults(kind)
+    left_out = {name for name in added_fields(kind) if getattr(part, name) == known[name]}
     return [name for name in field_names(kind) if name not in left_out]
 
 
@@ -176,8 +176,8 @@ def plain(data: Any) -> Any:
 
 
 def _name(kind: type, own: Mapping[str, type]) -> str:
-    if kind.__module__.startswith(PACKAGE):
-        return f"{kind.__module__}.{kind.__qualname__}"
+    if is_shipped(kind):
+        return recorded_name(kind)
     for name, candidate in own.items():
         if candidate is kind:
             return OWN + name
@@ -192,15 +192,9 @@ def _find(name: Any, own: Mapping[str, type]) -> type:
     kind = None
     if isinstance(name, str) and name.startswith(OWN):
         kind = own.get(name.removeprefix(OWN))
-    elif isinstance(name, str) and name.startswith(PACKAGE):
-        module, _, title = name.rpartition(".")
-        with suppress(ImportError, ValueError):
-            if module.split(".")[1:2] not in ([room] for room in PROGRAMS):
-                kind = vars(importlib.import_module(module)).get(title)
-        # a class that the module only imports belongs to another module
-        if getattr(kind, "__module__", None) != module:
-            kind = None
-    if not isinstance(kind, type) or not dataclasses.is_dataclass(kind):
+    elif isinstance(name, str):
+        kind = shipped().get(class_name(name))
+    if kind is None:
         raise UserError(
             f"the record names {name!r}, which is no part of attnjax nor of the experiment file; "
             "if an earlier version of attnjax made the run, it has to be run again"

@@ -137,8 +137,6 @@ class WordPiece(Reading, VocabularyPart):
     strip_accents: bool | None = None
     split_ideographs: bool = True
 
-    younger_fields = ("strip_accents", "split_ideographs")
-
     def files(self) -> list[Path]:
         return parts(find_file(self.file))
 

@@ -85,8 +85,6 @@ class LanguageModel(SequenceModel, PackingModel):
     interleaved: Interleaved | None = None
     base_width: PositiveInt | None = None
 
-    younger_fields = ("interleaved", "base_width")
-
     one_vocabulary = True
 
     @nn.nowrap

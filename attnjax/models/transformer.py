@@ -69,8 +69,6 @@ class Transformer(SequenceModel, PackingModel):
     decoder_interleaved: Interleaved | None = None
     base_width: PositiveInt | None = None
 
-    younger_fields = ("encoder_interleaved", "decoder_interleaved", "base_width")
-
     @property
     def one_vocabulary(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.embeddings == "shared"

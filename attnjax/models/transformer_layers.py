@@ -172,8 +172,6 @@ class DecoderLayer(TransformerLayer):
     cross_attention: AttentionBase | None = field(default_factory=MultiHead)
     value_residual: Probability | None = None
 
-    younger_fields = ("value_residual",)
-
     def setup(self) -> None:
         super().setup()
         if self.value_residual is not None and not isinstance(self.self_attention, MultiHead):

@@ -58,8 +58,6 @@ class Adam(Optimizer):
     Yang et al. 2022, Table 8.
     """
 
-    younger_fields = ("base_width",)
-
     b1: DropoutRate = 0.9
     b2: DropoutRate = 0.98
     epsilon: PositiveFloat = 1e-9  # added to the root of the second moment

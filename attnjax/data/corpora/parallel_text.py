@@ -155,8 +155,6 @@ class TabSeparated(PairsInLines):
     source: PositiveInt = 1
     target: PositiveInt = 2
 
-    younger_fields = ("columns", "source", "target")
-
     def __post_init__(self) -> None:
         check_fields(self, "task")
         if self.source == self.target or max(self.source, self.target) > self.columns:

@@ -113,8 +113,6 @@ class RawText(TextStream):
     test: Fraction = 0.1
     encoding: Encoding = "UTF-8"
 
-    younger_fields = ("encoding",)
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.valid + self.test >= 1:

@@ -118,8 +118,6 @@ class SentencePairs(Labeled):
     encoding: Encoding = "UTF-8"
     target_vocabulary: ClassVar[VocabularyPart] = PairLabels()
 
-    younger_fields = ("encoding",)
-
     def read(self) -> tuple[list[Example], list[Example]]:
         documents = [read_lines(find_file(file), self.encoding) for file in self.files]
         lines = [line for document in documents for line in document if line.strip()]
