@@ -1,11 +1,15 @@
-"""Runs beside the records of the same settings, data and seed: what of them comes out again."""
+"""Runs compared with the records of the same settings, data and seed: numbers, then verdicts."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
+from attnjax.errors import named
 from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.experiment.load import ExperimentFile
 from attnjax.reporting import evidence as say
@@ -13,7 +17,7 @@ from attnjax.reporting.number import number
 from attnjax.results.judging import judge
 from attnjax.results.read import read_file
 from attnjax.results.record import Record
-from attnjax.results.summary import ClaimRow, Judged
+from attnjax.results.summary import ClaimRow, Judged, Summary
 
 
 class Match(NamedTuple):
@@ -24,21 +28,25 @@ class Match(NamedTuple):
 
 
 class Again(NamedTuple):
-    """A number of a run, and what its record has of it."""
+    """A number of a run and that of its record; None: one side does not have it."""
 
     pair: Match
     key: MetricKey
-    here: float
-    recorded: float
+    here: float | None
+    recorded: float | None
 
     @property
     def equal(self) -> bool:
         """Whether the numbers are equal to the bit; those that are not finite are no numbers."""
+        if self.here is None or self.recorded is None:
+            return False
         return self.here == self.recorded or (math.isnan(self.here) and math.isnan(self.recorded))
 
     @property
     def difference(self) -> float:
         """The difference as a share of the larger number; infinity: one of both is not finite."""
+        if self.here is None or self.recorded is None:
+            return math.inf
         size = abs(self.here - self.recorded)
         return size / max(abs(self.here), abs(self.recorded)) if math.isfinite(size) else math.inf
 
@@ -46,94 +54,165 @@ class Again(NamedTuple):
 def against_records(
     loaded: ExperimentFile, runs: Sequence[Record], records: Sequence[Record]
 ) -> Iterator[str]:
-    """Yield what runs have of records, in lines: their numbers, then each claim's verdict.
+    """Yield how runs compare with records, in lines: their numbers, then each claim's verdict.
 
     A run is compared with the record of its key, seed and tied values; of several, with one of its
-    kind of machine. Verdicts are those of all records of the experiment.
+    kind of machine. Verdicts are those of all runs, and of all records of the experiment.
     """
     finished = [run for run in runs if run.stage != "tuning"]
-    paired = [pair for run in finished if (pair := _paired(run, records)) is not None]
-    if alone := len(finished) - len(paired):
-        yield f"{alone} of {len(finished)} runs have no record of their settings, data and seed"
+    paired = _pairs(finished, records)
+    yield from _without_record(finished, paired)
     if not paired:
         return
-    numbers = [again for pair in paired for again in _numbers(pair)]
-    yield _equal(numbers)
-    for pair in paired:
-        if pair.run.tuned != pair.record.tuned:
-            yield (
-                f"{_name(pair.run)} was tuned to {_values(pair.run)}, its record to "
-                f"{_values(pair.record)}"
-            )
-    of_experiment = [
-        record
-        for record in records
-        if (record.experiment, record.setting) == (loaded.name, loaded.setting)
-    ]
-    recorded = judge(loaded, of_experiment).judged
+    yield from _numbers(loaded, paired)
+    for run, record in paired:
+        if run.tuned != record.tuned:
+            yield f"{_name(run)} was tuned to {_values(run)}, its record to {_values(record)}"
+    recorded = judge(loaded, _of_experiment(loaded, records)).judged
     for here, there in zip(judge(loaded, finished).judged, recorded, strict=True):
         yield f"{here.text}: {_verdicts(here, there)}"
 
 
-def in_short(loaded: ExperimentFile, runs: Sequence[Record], folder: Path) -> Iterator[str]:
-    """Yield how many numbers and verdicts of runs are those of their records in a folder.
+def in_short(
+    loaded: ExperimentFile, runs: Sequence[Record], printed: Summary, folder: Path
+) -> Iterator[str]:
+    """Yield how the numbers of runs, and the printed verdicts, compare with records in a folder.
 
-    Nothing is yielded if there are none. Only files of the runs' keys are read.
+    Nothing is yielded if the runs have no records. Only files of the runs' keys are read.
 
     Raises:
         UserError: one of them is damaged.
     """
     finished = [run for run in runs if run.stage != "tuning"]
-    keys = dict.fromkeys(run.key for run in finished)
-    files = [path for key in keys for path in sorted(folder.glob(f"*/*/{key}-*.json"))]
-    records = [read_file(path) for path in files]
-    paired = [pair for run in finished if (pair := _paired(run, records)) is not None]
+    variants = {run.key: run.variant for run in finished}
+    records = [
+        read_file(path) for key in variants for path in sorted(folder.glob(f"*/*/{key}-*.json"))
+    ]
+    paired = _pairs(finished, records)
     if not paired:
         return
-    numbers = [again for pair in paired for again in _numbers(pair)]
-    yield f"beside the records in {folder}: {_equal(numbers)}"
-    own = [replace(pair.record, variant=pair.run.variant) for pair in paired]
-    here, there = judge(loaded, [pair.run for pair in paired]), judge(loaded, own)
-    pairs = zip(here.judged, there.judged, strict=True)
-    alike = [_verdict(ours) == _verdict(theirs) for ours, theirs in pairs if ours.rows]
+    yield f"compared with the records in {folder}:"
+    yield from _without_record(finished, paired)
+    yield from _numbers(loaded, paired)
+    own = [replace(record, variant=variants[record.key]) for record in records]
+    both = [*zip(printed.judged, judge(loaded, own).judged, strict=True)]
+    known = [(ours, theirs) for ours, theirs in both if _judged(theirs)]
+    other = [(ours, theirs) for ours, theirs in known if not _as_recorded(ours, theirs)]
+    if known:
+        yield f"{len(known) - len(other)} of {len(known)} verdicts are as recorded"
+    for ours, theirs in other:
+        here = _in_words(ours) or ours.reason
+        yield f"not as recorded: {ours.text}: {here} here, {_in_words(theirs)} recorded"
+
+
+def _of_experiment(loaded: ExperimentFile, records: Sequence[Record]) -> list[Record]:
+    """Return the records of an experiment, in the setting that it is in."""
+    place = loaded.name, loaded.setting
+    return [record for record in records if (record.experiment, record.setting) == place]
+
+
+def _without_record(runs: Sequence[Record], paired: Sequence[Match]) -> Iterator[str]:
+    """Say how many runs have no record, and at which tied values these are."""
+    known = {id(pair.run) for pair in paired}
+    alone = [run for run in runs if id(run) not in known]
+    if not alone:
+        return
+    tied = [run for run in alone if run.tied]
+    where = named(dict.fromkeys(f"{run.variant} at {_values(run)}" for run in tied))
+    which = f"; {len(tied)} of these are at tied values: {where}" if tied else ""
+    yield f"{len(alone)} of {len(runs)} runs have no record of their settings, data and seed{which}"
+
+
+def _pairs(runs: Sequence[Record], records: Sequence[Record]) -> list[Match]:
+    """Return the runs that have a record, with it."""
+    places = defaultdict[object, list[Record]](list)
+    for record in records:
+        places[record.key, record.seed, record.tied_values].append(record)
+    pairs = []
+    for run in runs:
+        if same := places[run.key, run.seed, run.tied_values]:
+            pairs.append(Match(run, min(same, key=lambda record: record.kind != run.kind)))
+    return pairs
+
+
+def _numbers(loaded: ExperimentFile, paired: Sequence[Match]) -> Iterator[str]:
+    """Compare numbers to the bit on the same kind of machine, and means between kinds."""
+    alike = [pair for pair in paired if pair.run.kind == pair.record.kind]
     if alike:
-        yield f"{sum(alike)} of {len(alike)} verdicts are as recorded"
+        yield _equal([again for pair in alike for again in _again(pair)])
+    for kind in dict.fromkeys(pair.record.kind for pair in paired if pair not in alike):
+        yield _on_another(kind, loaded, [pair for pair in paired if pair.record.kind == kind])
 
 
-def _verdict(claim: Judged) -> str:
-    """Return the first verdict on a claim; "": it has none."""
-    return next((row.verdict for row in claim.rows.values()), "")
+def _again(pair: Match) -> Iterator[Again]:
+    """Yield the numbers that the run or the record has."""
+    here, recorded = (_measured(side) for side in pair)
+    for key in {**here, **recorded}:
+        yield Again(pair, key, here.get(key), recorded.get(key))
 
 
-def _paired(run: Record, records: Sequence[Record]) -> Match | None:
-    """Return a run with its record; None: it has none."""
-    place = run.key, run.seed, run.tied_values
-    same = [made for made in records if (made.key, made.seed, made.tied_values) == place]
-    same.sort(key=lambda record: record.kind != run.kind)
-    return Match(run, same[0]) if same else None
-
-
-def _numbers(pair: Match) -> Iterator[Again]:
-    """Yield the numbers that both the run and the record have."""
-    recorded = {item.key: item.value for item in map(Measurement.of, pair.record.metrics)}
-    for item in map(Measurement.of, pair.run.metrics):
-        if item.key in recorded:
-            yield Again(pair, item.key, item.value, recorded[item.key])
+def _measured(record: Record) -> dict[MetricKey, float]:
+    return {item.key: item.value for item in map(Measurement.of, record.metrics)}
 
 
 def _equal(numbers: Sequence[Again]) -> str:
-    """Say how many numbers are equal, and where the largest difference is."""
+    """Say how many numbers are equal, where the largest difference is, and what may explain it."""
     equal = sum(again.equal for again in numbers)
     sentence = f"{equal} of {len(numbers)} numbers are equal to the bit"
     if equal == len(numbers):
         return sentence
     far = max((again for again in numbers if not again.equal), key=lambda again: again.difference)
     run, record = far.pair
-    return (
-        f"{sentence}; the largest difference is {100 * far.difference:.3g} %, of {far.key} of "
-        f"{_name(run)}: {number(far.here)} here on {run.kind}, {number(far.recorded)} recorded on "
-        f"{record.kind}"
+    here, recorded = (
+        "missing" if value is None else number(value) for value in (far.here, far.recorded)
     )
+    where = f"of {far.key} of {_name(run)}: {here} here, {recorded} recorded"
+    if math.isfinite(far.difference):
+        where = f"{100 * far.difference:.3g} %, {where}"
+    return f"{sentence}; the largest difference is {where}{_made_otherwise(run, record)}"
+
+
+def _made_otherwise(run: Record, record: Record) -> str:
+    """Say what a run and its record, of one kind of machine, do not have in common."""
+    reasons = []
+    if run.commit != record.commit:
+        reasons.append(f"of the sources of commit {record.commit}")
+    if run.machine and record.machine and run.machine.processor != record.machine.processor:
+        reasons.append(f"of another processor, {record.machine.processor or 'unknown'}")
+    reasons += [
+        f"of {package} {version}"
+        for package, version in record.versions.items()
+        if package not in ("attnjax", "python") and run.versions.get(package) != version
+    ]
+    return f" (the record is {', '.join(reasons)})" if reasons else ""
+
+
+def _on_another(kind: str, loaded: ExperimentFile, paired: Sequence[Match]) -> str:
+    """Say how far means over seeds differ from those of another kind of machine."""
+    sentence = f"on another kind of machine, {kind}:"
+    differences: dict[str, float] = {}
+    for variant in dict.fromkeys(pair.run.variant for pair in paired):
+        metric = loaded.ablation.variant(variant).metric
+        sides = [
+            (_measured(pair.run), _measured(pair.record))
+            for pair in paired
+            if pair.run.variant == variant and not pair.run.tied
+        ]
+        key = metric.key if metric else next((key for here, _ in sides for key in here), None)
+        both = [(here[key], there[key]) for here, there in sides if key in here and key in there]
+        if both:
+            here, there = np.mean(both, axis=0)
+            differences[f"{key} ({variant})"] = abs(float(here - there))
+    words = []
+    if differences:
+        most = max(differences, key=lambda name: differences[name])
+        far = number(differences[most], 2)
+        words.append(f"means over seeds differ by at most {far}, in {most}")
+    other = {pair.run.variant for pair in paired if pair.run.tuned != pair.record.tuned}
+    if other:
+        variants = "1 variant was" if len(other) == 1 else f"{len(other)} variants were"
+        words.append(f"{variants} tuned to another value")
+    return f"{sentence} {'; '.join(words) or 'no number is in both'}"
 
 
 def _name(run: Record) -> str:
@@ -144,21 +223,42 @@ def _values(record: Record) -> str:
     return ", ".join(f"{path}={value}" for path, value in record.tuned.items()) or "nothing"
 
 
+def _judged(claim: Judged) -> bool:
+    """Return whether some kind of machine has a verdict on a claim."""
+    return any(row.verdict != "not judged yet" for row in claim.rows.values())
+
+
+def _as_recorded(here: Judged, there: Judged) -> bool:
+    """Return whether each verdict is that of its kind of machine, or else of all recorded ones."""
+    return bool(here.rows) and all(
+        row.verdict == other.verdict
+        for kind, row in here.rows.items()
+        for other in ([there.rows[kind]] if kind in there.rows else there.rows.values())
+    )
+
+
+def _in_words(claim: Judged) -> str:
+    """Return the verdicts on a claim, with their kinds of machines if they differ."""
+    verdicts = dict.fromkeys(row.verdict for row in claim.rows.values())
+    if len(verdicts) < 2:
+        return "".join(verdicts)
+    return named([f"{row.verdict} on {kind}" for kind, row in claim.rows.items()])
+
+
 def _verdicts(here: Judged, there: Judged) -> str:
-    """Say whether a verdict is as recorded, else both with their intervals and machines."""
+    """Say whether a claim's verdicts are as recorded, else all with intervals and machines."""
     if not here.rows:
         return here.reason
-    ((kind, ours), *_) = here.rows.items()
+    ours = named([_evidence(row, kind) for kind, row in here.rows.items()])
     if not there.rows:
-        return f"{_evidence(ours, kind)} here; not recorded"
-    other = kind if kind in there.rows else next(iter(there.rows))
-    theirs = there.rows[other]
-    both = f"{_evidence(ours, kind)} here; {_evidence(theirs, other)} recorded"
-    if ours.verdict != theirs.verdict:
-        return f"not as recorded: {both}"
-    if (ours.estimate, ours.low, ours.high) != (theirs.estimate, theirs.low, theirs.high):
-        return f"the verdict is as recorded, with other numbers: {both}"
-    return f"as recorded: {ours.verdict}"
+        return f"{ours} here; not recorded"
+    both = f"{ours} here; {named([_evidence(row, kind) for kind, row in there.rows.items()])}"
+    if not _as_recorded(here, there):
+        return f"not as recorded: {both} recorded"
+    numbers = {(row.estimate, row.low, row.high) for row in there.rows.values()}
+    if {(row.estimate, row.low, row.high) for row in here.rows.values()} <= numbers:
+        return f"as recorded: {_in_words(here)}"
+    return f"the verdict is as recorded, with other numbers: {both} recorded"
 
 
 def _evidence(row: ClaimRow, kind: str) -> str:

@@ -11,6 +11,7 @@ from attnjax.runs.catalog import records_folder
 if TYPE_CHECKING:
     from attnjax.experiment.load import ExperimentFile
     from attnjax.results.record import Record
+    from attnjax.results.summary import Summary
 
 Verbose = Annotated[bool, option("print the value of each seed and the source of each claim, too")]
 
@@ -72,18 +73,25 @@ def summarized(
     *,
     verbose: bool = False,
     records: "Sequence[Record]" = (),
-) -> None:
-    """Write summary.json into an experiment's folder, print the table, and write report.html."""
+) -> "Summary":
+    """Write summary.json into an experiment's folder, print the table, and write report.html.
+
+    Returns the summary that was printed. The folder has finished runs, or `records` stand in.
+    """
     from attnjax.reporting.page import write
     from attnjax.reporting.table import table
     from attnjax.results.folder import summarize
     from attnjax.runs.result import finished_runs
 
-    results = page = None
+    def now() -> "tuple[list[Path], Summary]":
+        return finished_runs(folder), summarize(folder, loaded, command, records=records)
+
+    results, printed = now()
+    out().print(table(printed, verbose=verbose))  # whatever may happen to the page
+    page = write(folder, printed, sentences)
     # again if another process has finished a run meanwhile, and has written its summary before
-    while results != (present := finished_runs(folder)):
-        summary = summarize(folder, loaded, command, records=records)
-        if results is None:  # whatever may happen to the page
-            out().print(table(summary, verbose=verbose))
-        page, results = write(folder, summary, sentences), present
+    while results != finished_runs(folder):
+        results, summary = now()
+        page = write(folder, summary, sentences)
     say(f"report: {page}")
+    return printed

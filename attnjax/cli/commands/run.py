@@ -19,6 +19,7 @@ from attnjax.errors import UserError, named
 from attnjax.runs.catalog import records_folder
 
 if TYPE_CHECKING:
+    from attnjax.results.summary import Summary
     from attnjax.runs.run_folder import RunStatus
     from attnjax.sweeps.dry_run import VariantStatus
     from attnjax.sweeps.plan import Sweep
@@ -101,8 +102,8 @@ def run(
     if finished_runs(folder) or plan.stand_ins.records:
         command = ["attnjax", "run", chosen.experiment, *chosen.changed]
         command += ["--records", str(records)] if records else []
-        summarized(folder, loaded, command, verbose=verbose, records=plan.records)
-        _compare(plan)
+        printed = summarized(folder, loaded, command, verbose=verbose, records=plan.records)
+        _compare(plan, printed)
     if failed:
         raise UserError(
             f"failed: {', '.join(failed)}; {failures.FILE} in their folders says why, and the same "
@@ -110,8 +111,8 @@ def run(
         )
 
 
-def _compare(plan: "Sweep") -> None:
-    """Say what the runs have of the records of the same settings, data and seed at hand.
+def _compare(plan: "Sweep", printed: "Summary") -> None:
+    """Compare the runs, and the verdicts that were printed, with the records at hand.
 
     A record that is damaged, or of another version, must not end a run.
     """
@@ -119,7 +120,8 @@ def _compare(plan: "Sweep") -> None:
     from attnjax.results.read import read_runs
 
     with suppress(Exception):
-        for sentence in in_short(plan.loaded, read_runs(plan.folder), records_folder()):
+        runs = read_runs(plan.folder)
+        for sentence in in_short(plan.loaded, runs, printed, records_folder()):
             say(sentence)
 
 
