@@ -1,7 +1,7 @@
 """How variants are crossed, in rows and columns."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,11 +15,13 @@ class Crossing:
         rows: the first one is what rows that are entered are compared with.
         columns: by name, the numbers that are shown, all of them shares; the last one decides.
         entered: the rows that are not the ablation's own, see `attnjax.experiment.enter`.
+        guesses: what is right without a network, by row and column, see `evaluation.guesses`.
     """
 
     rows: tuple[str, ...]
     columns: Mapping[str, tuple[str, ...]]
     entered: tuple[str, ...] = ()
+    guesses: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
 
     @staticmethod
     def variant(row: str, column: str) -> str:

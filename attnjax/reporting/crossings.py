@@ -99,7 +99,11 @@ def parts(summary: Summary) -> Iterator[Part]:
         )
         for name in names
     )
-    yield Part(text=LEGEND, headings=tuple(crossing.columns), rows=rows)
+    guesses = tuple(
+        (name, *(_percent(shares[column]) for column in crossing.columns))
+        for name, shares in crossing.guesses.items()
+    )
+    yield Part(text=LEGEND, headings=tuple(crossing.columns), rows=(*rows, *guesses))
     costs = tuple((marked(name, crossing.entered), *_costs(summary, name)) for name in names)
     headings = ("parameters", "state", "and a word", "ms an update")
     yield Part(text=COSTS, headings=headings, rows=costs)
@@ -130,8 +134,11 @@ def in_percent(cell: CrossedCell | None) -> str:
     """Return the means of a cell in words: "100 / 52*"."""
     if cell is None:
         return MISSING
-    words = " / ".join(MISSING if mean is None else f"{100 * mean:.0f}" for mean in cell.means)
-    return words + ("*" if cell.best else "")
+    return _percent(cell.means) + ("*" if cell.best else "")
+
+
+def _percent(shares: Sequence[float | None]) -> str:
+    return " / ".join(MISSING if share is None else f"{100 * share:.0f}" for share in shares)
 
 
 def with_interval(value: tuple[float, float, float] | None) -> str:

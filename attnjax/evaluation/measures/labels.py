@@ -66,14 +66,25 @@ class LabelAccuracy(Measure):
         for indices, batch in in_order(examples, batching):
             counts = np.asarray(_right_and_asked(inputs.model, inputs.params, batch))
             right[indices[indices >= 0]] = counts[indices >= 0]
-        lengths = examples.source.lengths
-        seen = lengths <= (lengths.max() if self.longest is None else self.longest)
-        values = [*_shares(right[seen])]
-        if self.longest is not None:
-            beyond = [_shares(right[lengths == length]) for length in np.unique(lengths[~seen])]
-            values.extend(np.mean(beyond, axis=0).tolist())
+        values = shares(right, examples.source.lengths, self.longest)
         keys = zip(self.keys(None), values, strict=True)
         return [Measurement(key, value, "higher") for key, value in keys]
+
+
+def shares(right: np.ndarray, lengths: np.ndarray, longest: int | None) -> list[float]:
+    """Return the numbers of `LabelAccuracy`.
+
+    Args:
+        right: [N, 2], the labels that are right and those that are asked for, by example.
+        lengths: [N], the number of words of each source.
+        longest: as the field of `LabelAccuracy`.
+    """
+    seen = lengths <= (lengths.max() if longest is None else longest)
+    values = [*_shares(right[seen])]
+    if longest is not None:
+        beyond = [_shares(right[lengths == length]) for length in np.unique(lengths[~seen])]
+        values.extend(np.mean(beyond, axis=0).tolist())
+    return values
 
 
 def _shares(right: np.ndarray) -> tuple[float, float]:
