@@ -5,7 +5,7 @@ Heads are computed in one call if possible, else each on its own. The memory hol
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -55,7 +55,8 @@ class MultiHead(AttentionBase):
             of queries; None means H, 1 is multi-query attention.
         key_width: K, the width of a head's queries and keys; None means D / H.
         value_width: V, the width of a head's values; None means D / H.
-        bias: whether the four linear maps add a bias, as in BERT; the paper has none.
+        bias: whether the four linear maps add a bias, as in BERT; "output": W alone does. The paper
+            has none.
         query_key_norm: normalizes the K features of each head's queries and keys, before positions
             are added or turned; all heads share its gains. None: they are as projected.
         context_norm: normalizes the V features of each head's context; all heads share its gains.
@@ -82,7 +83,7 @@ class MultiHead(AttentionBase):
     key_heads: PositiveInt | None = None
     key_width: PositiveInt | None = None
     value_width: PositiveInt | None = None
-    bias: bool = False
+    bias: bool | Literal["output"] = False
     heads_out: tuple[NonNegativeInt, ...] = ()
     query_key_norm: VectorNorm | None = None
     context_norm: VectorNorm | None = None
@@ -209,7 +210,7 @@ class MultiHead(AttentionBase):
     def _project(self, x: jax.Array, heads: int, width: int | None, name: str) -> jax.Array:
         """Project [..., S, D] -> [..., S, heads, width]."""
         features = (heads, width or head_width(x.shape[-1], self.heads))
-        return Dense(features, 1, self.bias, UNIT_VARIANCE, name=name)(x)
+        return Dense(features, 1, self.bias is True, UNIT_VARIANCE, name=name)(x)
 
     def _values(self, value: Values, heads: int) -> jax.Array:
         """Return the values of the heads of keys, [..., S, G, V]."""
@@ -226,7 +227,7 @@ class MultiHead(AttentionBase):
             contexts = self.gate(inputs, contexts)
         if self.heads_out:
             contexts = contexts.at[..., jnp.array(self.heads_out), :].set(0)
-        return Dense((inputs.shape[-1],), 2, self.bias, UNIT_VARIANCE, name="out")(contexts)
+        return Dense((inputs.shape[-1],), 2, bool(self.bias), UNIT_VARIANCE, name="out")(contexts)
 
 
 def head_width(width: int, heads: int) -> int:

@@ -10,6 +10,7 @@ from attnjax.config.walk import field_names
 PACKAGE = "attnjax."
 
 RECORDED = {
+    "NoResidual": ("attnjax.NoResidual", ""),
     "AdaptiveTemperature": ("attnjax.attention.adaptive_temperature.AdaptiveTemperature", ""),
     "LearnedScale": ("attnjax.attention.align.LearnedScale", ""),
     "Normalize": ("attnjax.attention.align.Normalize", ""),

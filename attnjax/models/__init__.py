@@ -66,6 +66,7 @@ from attnjax.models.transformer import Transformer as Transformer
 from attnjax.models.transformer_layers import (
     DecoderLayer as DecoderLayer,
     EncoderLayer as EncoderLayer,
+    NoResidual as NoResidual,
     PostNorm as PostNorm,
     PreNorm as PreNorm,
     Residual as Residual,

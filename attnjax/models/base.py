@@ -20,7 +20,10 @@ from attnjax.models.sown_attention import Attentions, LayerAttention
 from attnjax.nn.dtypes import wide
 from attnjax.nn.initializers import Initializer, draw_parameters
 from attnjax.nn.length_limit import MaxLength, smallest_limit
+from attnjax.nn.parameter_kinds import Kind, declare
 from attnjax.nn.product import product
+
+declare(Kind.UNDECAYED, "word_bias")  # of the logits of words
 
 FIELDS: dict[Side, str] = {"source": "source_vocabulary", "target": "vocabulary"}
 """The field of a model that holds the size of a side's vocabulary."""
@@ -254,3 +257,12 @@ def logits(
 ) -> Float[Array, "*B T V"]:
     """Multiply hidden vectors by the output embedding, in float32 or wider."""
     return product("td,vd->tv", hidden, output_embedding, wide(hidden))
+
+
+def with_bias(hidden: Array, table: Array, bias: Float[Array, " V"]) -> Features:
+    """Append a column of ones to hidden vectors, and one of biases to a table.
+
+    Training takes logits as a product: here it is hidden table^T + bias.
+    """
+    ones = jnp.ones((*hidden.shape[:-1], 1), hidden.dtype)
+    return jnp.concatenate([hidden, ones], -1), jnp.concatenate([table, bias[:, None]], -1)

@@ -14,7 +14,7 @@ from attnjax.attention.position import Learned, Position
 from attnjax.config.constraints import DropoutRate, PositiveInt, SetByOwner
 from attnjax.data.special_tokens import END, PAD, START
 from attnjax.data.vocabularies import Side
-from attnjax.models.base import SymbolModel
+from attnjax.models.base import SymbolModel, with_bias
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.sequence_model import LabelModel
 from attnjax.models.shapes import Features, Source, Text, Words
@@ -138,12 +138,3 @@ class LabelHead(nn.Module):
         shape = (self.vocabulary, hidden.shape[-1])
         table = self.param("kernel", nn.initializers.glorot_uniform(), shape)
         return with_bias(hidden, table, self.param("bias", nn.initializers.zeros, shape[:1]))
-
-
-def with_bias(hidden: Array, table: Array, bias: Float[Array, " V"]) -> Features:
-    """Append a column of ones to hidden vectors, and one of biases to a table.
-
-    Training takes logits as a product: here it is hidden table^T + bias.
-    """
-    ones = jnp.ones((*hidden.shape[:-1], 1), hidden.dtype)
-    return jnp.concatenate([hidden, ones], -1), jnp.concatenate([table, bias[:, None]], -1)

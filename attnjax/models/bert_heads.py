@@ -13,16 +13,19 @@ from attnjax.config.constraints import DropoutRate
 from attnjax.data.examples import Examples
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
-from attnjax.models.base import MaskedWordModel, Predictions, WordPositions, logits
-from attnjax.models.bert import EPSILON, BertModel, LabelHead, with_bias
+from attnjax.models.base import (
+    MaskedWordModel,
+    Predictions,
+    WordPositions,
+    logits,
+    with_bias,
+)
+from attnjax.models.bert import EPSILON, BertModel, LabelHead
 from attnjax.models.sequence_model import LabelModel, SequenceModel
 from attnjax.models.shapes import Embedded, Features, NextWord, Source, Step, Text, Words
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.linear import Dense
 from attnjax.nn.norm import LayerNorm
-from attnjax.nn.parameter_kinds import Kind, declare
-
-declare(Kind.UNDECAYED, "word_bias")
 
 
 class BertClassifier(BertModel, LabelModel):

@@ -17,7 +17,7 @@ from attnjax.data.batch_plan import Packing
 from attnjax.data.examples import Examples
 from attnjax.data.special_tokens import END, PAD
 from attnjax.errors import UserError
-from attnjax.models.base import PackingModel, at_base_width, logits
+from attnjax.models.base import PackingModel, at_base_width, logits, with_bias
 from attnjax.models.beam_cache import BeamState, gather, grow_cache
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.layer_stack import (
@@ -51,7 +51,7 @@ class LanguageModel(SequenceModel, PackingModel):
     """p(target | source), where source and target are one text: x_1 ... x_n y_1 ... y_T.
 
         h_1 ... h_(n + T - 1) = layers(x_1 ... x_n y_1 ... y_(T - 1))
-        p(y_t | x, y_1 ... y_(t - 1)) = softmax(embedding h_(n + t - 1))
+        p(y_t | x, y_1 ... y_(t - 1)) = softmax(output embedding h_(n + t - 1) + output bias)
 
     No h depends on later words.
 
@@ -59,10 +59,12 @@ class LanguageModel(SequenceModel, PackingModel):
     has at least one word. Its last word predicts the target's first, so the START in the input of
     the decoder is not read. Nothing is predicted of the source itself.
 
-    One embedding is input and output. Dropout is applied to the sum of embedding and position, and
-    to what each sub-layer adds.
+    Dropout is applied to the sum of embedding and position, and to what each sub-layer adds.
 
     Attributes:
+        embeddings: "tied": one table is input and output, as in GPT; "separate": the output has
+            one of its own.
+        output_bias: whether a bias is added to the logits; GPT has none.
         width: D, of embeddings and layers.
         interleaved: another kind of layer between those that are `layer`; None: there is none.
         input_scale: what embeddings are multiplied by in the input: 1 as in GPT, or sqrt(D) as in
@@ -84,6 +86,8 @@ class LanguageModel(SequenceModel, PackingModel):
     initializer: Initializer | None = field(default_factory=GPTInit)
     interleaved: Interleaved | None = None
     base_width: PositiveInt | None = None
+    embeddings: Literal["tied", "separate"] = "tied"
+    output_bias: bool = False
 
     one_vocabulary = True
 
@@ -129,6 +133,12 @@ class LanguageModel(SequenceModel, PackingModel):
     def setup(self) -> None:
         normal = nn.initializers.normal(self.width**-0.5)
         self.embedding = self.param("embedding", normal, (self.vocabulary, self.width))
+        self.output_embedding, self.word_bias = self.embedding, None
+        if self.embeddings == "separate":
+            shape = (self.vocabulary, self.width)
+            self.output_embedding = self.param("output_embedding", normal, shape)
+        if self.output_bias:
+            self.word_bias = self.param("word_bias", nn.initializers.zeros, (self.vocabulary,))
         shared = {"residual": self.residual, "dropout": self.dropout}
         self.layers = stacked(self.layer, self.interleaved, self.num_layers, **shared)
         self.last_residual = clone_template(self.residual)
@@ -154,10 +164,16 @@ class LanguageModel(SequenceModel, PackingModel):
         if packing is None:
             words = _text(source, decoder_input, self.max_length("source"))
             hidden = self._read(words, None, deterministic=deterministic)
-            return _predicting(hidden, source, decoder_input), self.embedding
+            return self._output(_predicting(hidden, source, decoder_input))
         words, sentence, predicting = _packed_text(source, decoder_input, packing)
         hidden = self._read(words, sentence, deterministic=deterministic)
-        return jnp.take_along_axis(hidden, predicting[..., None], axis=1), self.embedding
+        return self._output(jnp.take_along_axis(hidden, predicting[..., None], axis=1))
+
+    def _output(self, hidden: Array) -> Features:
+        """Return the factors of the logits of these vectors."""
+        if self.word_bias is None:
+            return hidden, self.output_embedding
+        return with_bias(hidden, self.output_embedding, self.word_bias)
 
     def _read(self, words: Text, sentence: Text | None, *, deterministic: bool) -> Embedded:
         """Return the vectors of texts; `sentence` numbers the sentences of packed rows."""
@@ -202,7 +218,7 @@ class LanguageModel(SequenceModel, PackingModel):
             self.layers, sources, Padding(read), cache, state, x, step, prompt=read
         )
         hidden = at_base_width(self.last_residual.final(x), self.base_width)
-        return logits(hidden, self.embedding), cache, state
+        return logits(*self._output(hidden)), cache, state
 
 
 def _text(source: Text, decoder_input: Words, limit: MaxLength | None) -> Int[Array, "B J"]:

@@ -74,6 +74,13 @@ class PreNorm(Residual):
         return self.norm(x, counted)
 
 
+class NoResidual(Residual):
+    """x -> f(x): nothing is added to the sub-layer's output, and nothing normalized."""
+
+    def post(self, x: Vectors, change: Vectors, counted: Counted | None = None) -> Vectors:
+        return change
+
+
 def _rematerialized[F: Callable[..., Any]](compute: F) -> F:
     """Let training save only the arrays that a layer's field `remat` names."""
 

@@ -107,6 +107,24 @@ def test_equals_flax_on_the_same_parameters(dtype, tolerance, bias, float64):
     chex.assert_trees_all_close(found, slopes, rtol=tolerance, atol=tolerance)
 
 
+def test_a_bias_of_the_output_alone_equals_flax_with_zeros_for_the_others(float64):
+    inputs, allowed, direction = arrays(np.float64)
+    module = MultiHead(heads=H, bias="output")
+    draw = np.random.default_rng(3).normal
+    initial = jax.tree.map(
+        lambda p: p + draw(size=p.shape).astype(p.dtype), parameters_of(module, inputs)
+    )
+    assert [name for name, map_ in initial.items() if "bias" in map_] == ["out"]
+    own = {
+        name: map_ if name == "out" else map_ | {"bias": np.zeros(map_["kernel"].shape[1:])}
+        for name, map_ in initial.items()
+    }
+    flax = nn.MultiHeadDotProductAttention(num_heads=H)
+    (_, value), _ = with_gradients(module, direction, mask=DenseMask(allowed))(initial, inputs)
+    (_, expected), _ = with_gradients(flax, direction, mask=allowed[:, None])(own, inputs)
+    chex.assert_trees_all_close(value, expected, rtol=1e-12, atol=1e-12)
+
+
 def test_equals_jax_where_a_row_has_a_key():
     inputs, allowed, direction = arrays()
     heads = [x.reshape(*x.shape[:2], H, -1) for x in inputs]

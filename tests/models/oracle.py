@@ -100,4 +100,5 @@ def language_model(parameters, words, *, score: str, pre_norm: bool, scale: floa
     hidden = stack(parameters, embed(parameters, words, scale), attend, pre_norm=pre_norm)
     if pre_norm:
         hidden = layer_norm(hidden, parameters["last_residual"]["norm"])
-    return hidden @ parameters["embedding"].T
+    table = parameters.get("output_embedding", parameters["embedding"])
+    return hidden @ table.T + parameters.get("word_bias", 0)

@@ -33,6 +33,8 @@ from tests.models.stepwise import stepped_and_parallel
 from tests.models.test_beam_cache import Mean
 
 TEXT = np.array([[4, 7, 5, 9, 8, 6, 10]])
+SEPARATE = {"embeddings": "separate", "output_bias": True}
+"""The fields of an output that shares nothing with the input."""
 
 
 def heads(score: Score | None = None, align: Align | None = None) -> MultiHead:
@@ -70,16 +72,22 @@ def cut(text: np.ndarray, place: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    "position, residual, scale, tolerance",
-    [(Learned(max_length=7), PreNorm(), 1, 1e-11), (Sinusoidal(), PostNorm(), None, 1e-5)],
-    ids=["learned-pre-norm", "waves-post-norm"],
+    "position, residual, fields, tolerance",
+    [
+        (Learned(max_length=7), PreNorm(), {}, 1e-11),
+        (Learned(max_length=7), PreNorm(), {"embeddings": "separate"}, 1e-11),
+        (Learned(max_length=7), PreNorm(), SEPARATE, 1e-11),
+        (Sinusoidal(), PostNorm(), {"input_scale": "sqrt_width"}, 1e-5),
+    ],
+    ids=["learned-pre-norm", "separate-output", "separate-output-bias", "waves-post-norm"],
 )
-def test_equals_the_oracle_wherever_the_text_is_cut(position, residual, scale, tolerance, float64):
-    """Without a factor of the embeddings, as in GPT, and with sqrt(D)."""
-    model = small(position=position, residual=residual)
-    if scale is None:
-        model = model.clone(input_scale="sqrt_width")
+def test_equals_the_oracle_wherever_the_text_is_cut(position, residual, fields, tolerance, float64):
+    """Without a factor of the embeddings, as in GPT, and with sqrt(D); the output's own table."""
+    model = small(position=position, residual=residual).clone(**fields)
+    scale = None if "input_scale" in fields else 1
     parameters = initial(model)
+    separate = {name for name in ("output_embedding", "word_bias") if name in parameters}
+    assert len(separate) == len(fields) * ("embeddings" in fields)
     call = functools.partial(jitted.apply, model, deterministic=True)
     tree = jax.tree.map(np.asarray, parameters)
     pre_norm = isinstance(residual, PreNorm)
@@ -123,6 +131,8 @@ def test_equals_the_oracle_wherever_the_text_is_cut(position, residual, scale, t
 )
 def test_one_word_at_a_time_is_all_at_once(self_attention, position, residual, source, float64):
     model = small(self_attention, position, residual)
+    if isinstance(position, Learned):
+        model = model.clone(**SEPARATE)
     stepped, parallel = stepped_and_parallel(model, initial(model), source, GIVEN)
     np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
 

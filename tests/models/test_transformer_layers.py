@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from flax import traverse_util
 
+from attnjax.attention.mask import Padding
+from attnjax.attention.multihead import MultiHead
 from attnjax.config.vary import vary
-from attnjax.models.feed_forward import ConvolutionFeedForward, GatedFeedForward
-from attnjax.models.transformer_layers import PostNorm, PreNorm
+from attnjax.models.feed_forward import ConvolutionFeedForward, FeedForward, GatedFeedForward
+from attnjax.models.transformer_layers import EncoderLayer, NoResidual, PostNorm, PreNorm
 from attnjax.nn.norm import BatchNorm, LayerNorm, NoNorm, RMSNorm
 from tests import jitted
 from tests.models.small import GIVEN, SOURCE, WIDTH, initial, small
@@ -32,6 +34,22 @@ def test_one_word_at_a_time_is_all_at_once(residual, float64):
     model = small(residual=residual, layers=1)
     stepped, parallel = stepped_and_parallel(model, initial(model), SOURCE, GIVEN)
     np.testing.assert_allclose(stepped, parallel, rtol=0, atol=1e-12)
+
+
+def test_without_residual_connections_a_layer_is_one_map_after_the_other(float64):
+    heads, network = MultiHead(heads=2), FeedForward(width=5)
+    layer = EncoderLayer(
+        self_attention=heads, feed_forward=network, residual=NoResidual(), dropout=0.0
+    )
+    x = np.random.default_rng(0).normal(size=(2, 4, WIDTH))
+    mask = Padding(SOURCE != 0)
+    parameters = jitted.init(layer, jax.random.key(0), x, mask, deterministic=True)["params"]
+    found = jitted.apply(layer, {"params": parameters}, x, mask, deterministic=True)
+    context = heads.apply(
+        {"params": parameters["self_attention"]}, x, mask=mask, deterministic=True
+    )
+    wanted = network.apply({"params": parameters["feed_forward"]}, context, deterministic=True)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12)
 
 
 @pytest.mark.long
