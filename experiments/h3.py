@@ -100,9 +100,9 @@ published = {"induction_attention": 1.0, "recall_attention": 1.0}
 
 
 def solved(text: str, task: str) -> Claim:
-    """Return the claim that attention solves a task."""
+    """Return the claim that attention solves a task: five perfect seeds say at least 0.951."""
     source = 'Fu et al. 2022, Table 1: 100.0; safari, experiments.md: "scores >97 for Transformer"'
-    return Claim(text=text, estimand=Value(accuracy, f"{task}_attention"), low=0.97, source=source)
+    return Claim(text=text, estimand=Value(accuracy, f"{task}_attention"), low=0.94, source=source)
 
 
 def ahead(text: str, better: str, worse: str, low: float, **options) -> Claim:

@@ -1,6 +1,6 @@
 """Does a network generalize long after it has fitted its data?  Power et al. 2022, Figure 1.
 
-No records as of now: its 10 runs take two hours on two cores.
+No records as of now: its 5 runs of two minutes are still to be trained.
 The table of division modulo 97: half of its 9,312 entries train a small Transformer, the others are
 asked for. It has them right in training within 1,000 updates; the others follow "close to 10^6"
 updates, and before 10^5 there is no sign of it (caption of Figure 1). Weight decay more than halves
@@ -8,20 +8,27 @@ the data that are needed (section 3.3): by it the network generalizes far earlie
 
 The network is that of the authors' program (github.com/openai/grok): a decoder of 2 layers, 128
 wide, 4 heads, ReLU, norm after each sub-layer, sinusoids; AdamW, rate 0.001 after 10 updates, b2
-0.98, batches of at most 512, decay 0 or 1. What differs: it asks for the end of the line, too; its
-decay shrinks the norms' scales, too; its feed-forward networks have no biases; its validation split
-is all of the other half, here one half of that, the second one is the test. What is reduced: 10,000
-updates, where the paper's go on to 10^6. Without decay that is too few, so the claim is about the
-ratio of two numbers of updates, of which one is censored: at least what it seems.
-Looked at before, with seed 960: 600 updates without decay, which end at 0.7 % of the other half.
+0.98, batches of at most 512, no decay. What differs: it asks for the end of the line, too; its
+feed-forward networks have no biases; its validation split is all of the other half, here one half
+of that, the second one is the test.
 
-    attnjax run power2022    # 11 minutes a run on two cores
+The network is trained for 1,000 updates, and asked for the entries that trained it: five seeds that
+have all right say at least 0.951, so 0.94 is wanted. Looked at before, with seed 960: all of them
+are right, 99 % of a batch after 300 updates, and 1 % of the others.
+
+The setting `decay` goes on to 10,000 updates, where the paper's go on to 10^6, without decay and
+with decay 1 (here of weights alone, there of the norms' scales, too). Without decay that is too
+few, so the claim is about the ratio of two numbers of updates, of which one is censored: at least
+what it seems.
+
+    attnjax run power2022                    # two minutes a run
+    attnjax run power2022 --setting decay    # 11 minutes a run on two cores
 """
 
 from attnjax.attention import MultiHead, Sinusoidal
 from attnjax.data import Batching, ModularDivision
 from attnjax.evaluation import LabelAccuracy, TrainingAccuracy, UpdatesTo
-from attnjax.experiment import Ablation, Claim, Difference, Experiment, Value, vary
+from attnjax.experiment import Ablation, Claim, Difference, Experiment, Setting, Value, vary
 from attnjax.models import DecoderLayer, FeedForward, Labeler, PostNorm
 from attnjax.training import Adam, Cosine, LabelEntropy, Training
 
@@ -47,32 +54,39 @@ base = Experiment(
         b2=0.98,
         epsilon=1e-8,
     ),
-    training=Training(steps=10_000, batching=Batching(max_tokens=512 * 4, shapes=1)),
+    training=Training(steps=1_000, batching=Batching(max_tokens=512 * 4, shapes=1)),
     measures=(LabelAccuracy(), TrainingAccuracy(), UpdatesTo()),
 )
-fitted = Value("training_accuracy", "no_decay") >= 0.99
+longer = {"training.steps": 10_000}
 
 ablation = Ablation(
     base=base,
-    variants={
-        "no_decay": base,
-        "decay": vary(base, {"optimizer.weight_decay": 1.0}),
-    },
+    variants={"no_decay": base},
     seeds=5,
     first_seed=61,
     claims=(
         Claim(
-            text="without decay the training pairs are right within 1,000 updates",
-            estimand=Value("log10_training_updates", "no_decay"),
-            high=3.0,
+            text="the training pairs are right after 1,000 updates",
+            estimand=Value("training_accuracy", "no_decay"),
+            low=0.94,
             source='Power et al. 2022, Figure 1, caption: "< 10^3"',
         ),
-        Claim(
-            text="with decay 1 the others are right after at most half as many updates",
-            estimand=Difference("log10_validation_updates", better="decay", worse="no_decay"),
-            high=-0.3,
-            given=fitted,
-            source="Power et al. 2022, section 3.3; a factor of 2 (10^0.3) is set by us",
-        ),
     ),
+    settings={
+        "decay": Setting(
+            changes=longer,
+            variants={"decay": vary(base, {"optimizer.weight_decay": 1.0, **longer})},
+            claims=(
+                Claim(
+                    text="with decay 1 the others are right after at most half as many updates",
+                    estimand=Difference(
+                        "log10_validation_updates", better="decay", worse="no_decay"
+                    ),
+                    high=-0.3,
+                    given=Value("training_accuracy", "no_decay") >= 0.99,
+                    source="Power et al. 2022, section 3.3; a factor of 2 (10^0.3) is set by us",
+                ),
+            ),
+        ),
+    },
 )
