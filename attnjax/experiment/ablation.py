@@ -12,11 +12,13 @@ from annotated_types import Le
 from attnjax.config.constraints import NonNegativeInt, PositiveInt, check_fields
 from attnjax.config.vary import vary
 from attnjax.errors import UserError, unknown
-from attnjax.evaluation.measurement import Better, MetricKey
+from attnjax.evaluation.measurement import MetricKey
 from attnjax.experiment.claims import Claim, Verdict
 from attnjax.experiment.crossing import Crossing
-from attnjax.experiment.estimands import Difference, Results, RunMetrics
+from attnjax.experiment.estimands import Difference, Results
 from attnjax.experiment.experiment import Experiment, training_of
+from attnjax.experiment.looks import Looks
+from attnjax.experiment.numbers import directions
 from attnjax.experiment.ties import Tied, at_ties
 from attnjax.experiment.tuning import Grid, check_grid
 
@@ -176,30 +178,11 @@ class Ablation:
 
         It must be the same at every combination of tied values; else it "depends on the rate".
         """
-        return at_ties(partial(self._judge, claim), claim.variants, results, tied)
-
-    def _judge(self, claim: Claim, results: Results) -> Verdict | None:
-        """Return the verdict at these values."""
-        verdict, looks = None, max(len(self.looks), 1)
-        for seeds in self.looks or (self.seeds,):
-            planned = range(self.first_seed, self.first_seed + seeds)
-            there = {name: self._runs(name, results, planned) for name in claim.variants}
-            latest = claim.judge(there, planned, looks)
-            if verdict is not None and (latest is None or latest.verdict == "not judged yet"):
-                return verdict
-            verdict = latest
-            if verdict is not None and verdict.verdict != "undecided":
-                return verdict
-        return verdict
-
-    def _runs(self, name: str, results: Results, planned: range) -> dict[int, RunMetrics]:
-        """Return the planned runs of a variant, and which of their numbers are shares."""
-        shares = self.variant(name).shares
-        return {
-            seed: run._replace(shares=shares)
-            for seed, run in results.get(name, {}).items()
-            if seed in planned
-        }
+        planned = [
+            range(self.first_seed, self.first_seed + seeds) for seeds in self.looks or (self.seeds,)
+        ]
+        looks = Looks(claim=claim, variants=self.variants, planned=planned)
+        return at_ties(looks, results, tied)
 
     @property
     def tuning_seeds(self) -> range:
@@ -274,7 +257,7 @@ class Ablation:
 
 def _check_direction(claim: Claim, difference: Difference, experiment: Experiment) -> None:
     """Refuse a region of a difference in which the variant that is called better is the worse."""
-    direction = _better(difference.key.name, experiment)
+    direction = directions(experiment).get(difference.key.name)
     asks = {"lower": claim.low > 0, "higher": claim.high < 0}
     if direction is not None and asks[direction]:
         side = "below" if direction == "lower" else "above"
@@ -284,15 +267,6 @@ def _check_direction(claim: Claim, difference: Difference, experiment: Experimen
             f"{difference.key}, so the region wants values {side} 0; got {claim.low:g} to "
             f"{claim.high:g}"
         )
-
-
-def _better(name: str, experiment: Experiment) -> Better | None:
-    """Return which direction of a number is better; None: it judges nothing, or is unknown."""
-    metric = experiment.metric
-    if metric is not None and name == metric.name:
-        return metric.better
-    known = (getattr(measure, "numbers", {}) for measure in experiment.measures)
-    return next((numbers[name] for numbers in known if name in numbers), None)
 
 
 def _unmeasured(variant: str, key: MetricKey, known: Sequence[MetricKey]) -> object:

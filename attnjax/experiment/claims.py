@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from attnjax.config.constraints import check_fields
-from attnjax.errors import UserError
+from attnjax.errors import UserError, named
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.statistics import CONFIDENCE, LEAST_P, Interval, outlier
 from attnjax.experiment.estimands import Condition, Count, Difference, Estimand, Results, Spread
@@ -133,10 +133,16 @@ class Claim:
             if seeds >= (min(len(planned), 1) if isinstance(estimand, Count) else len(planned)):
                 continue
             if estimand is self.estimand:
-                return f"there are {seeds} {there}"
+                return f"there are {seeds} {there}{self._of_rows(results, len(planned))}"
             names = " and ".join(estimand.variants)
             return f"{estimand.key} of {names}, its condition, was measured with {seeds} {there}"
         return ""
+
+    def _of_rows(self, results: Results, planned: int) -> str:
+        """Say which of several variants lack seeds: " of row_a and row_b"; "": there is one."""
+        estimand = self.estimand
+        rows = [name for name in estimand.variants if len(estimand.column(name, results)) < planned]
+        return f" of {named(rows)}" if rows and len(estimand.variants) > 1 else ""
 
     def _where(self, interval: Interval) -> Literal["reproduced", "not reproduced", "undecided"]:
         _, low, high = interval

@@ -39,13 +39,15 @@ class RunMetrics(NamedTuple):
         sentences: the statistics of the answers to the test split; None: nothing was decoded.
         test_set: the digest of the test split; None: unknown.
         shares: the names of numbers that are shares, beside the score of the answers, see
-            `Experiment.shares`.
+            `numbers.shares`.
+        lower: the names of numbers of which less is better, see `numbers.lower`.
     """
 
     metrics: Mapping[MetricKey, float]
     sentences: Sentences | None = None
     test_set: str | None = None
     shares: frozenset[str] = frozenset()
+    lower: frozenset[str] = frozenset()
 
 
 SEEDS = 3
@@ -103,6 +105,39 @@ class Estimand(ABC):
     def spread_of(self, values: Sequence[float], results: Results) -> Spread:
         """Return the spread of the mean of the seeds' values, at least one, from these results."""
         return Spread("seeds", partial(t_interval, values))
+
+    def deciding(self, results: Results) -> tuple[str, ...]:
+        """Return the variants among these results that the number needs, whatever others come to.
+
+        If two choices of results for some of the variants have the same deciding ones, with equal
+        results, the number and its spread are the same with either, and any results of the rest.
+        """
+        return tuple(variant for variant in self.variants if variant in results)
+
+    def measured(self, results: Results) -> dict[int, tuple[float, ...]]:
+        """Return the metric of each variant, by seeds that have all of them."""
+        columns = [self.column(variant, results) for variant in self.variants]
+        return {
+            seed: tuple(column[seed] for column in columns)
+            for seed in sorted(columns[0])
+            if all(seed in column for column in columns)
+        }
+
+    def column(self, variant: str, results: Results) -> dict[int, float]:
+        """Return the metric of a variant, by the seeds that it was measured with."""
+        runs = results.get(variant, {})
+        return {
+            seed: run.metrics[self.key] for seed, run in runs.items() if self.key in run.metrics
+        }
+
+    def answers(self, results: Results) -> float:
+        """Return how many answers of a seed the metric is the share of; 0: it is no share.
+
+        A share of something other than answers, such as of words, counts as one of any number.
+        """
+        runs = (run for variant in self.variants for run in results.get(variant, {}).values())
+        counts = (_answers(run, self.key) for run in runs if self.key in run.metrics)
+        return min(counts, default=0)
 
     def interval(self, results: Results) -> Interval | None:
         """Return the mean over seeds and its 95 % interval; None: nothing was measured."""
@@ -162,24 +197,6 @@ class PerSeed(Estimand):
             seed: self.of(dict(zip(self.variants, values, strict=True)))
             for seed, values in self.measured(results).items()
         }
-
-    def measured(self, results: Results) -> dict[int, tuple[float, ...]]:
-        """Return the metric of each variant, by seeds that have all of them."""
-        columns = [results.get(variant, {}) for variant in self.variants]
-        return {
-            seed: tuple(column[seed].metrics[self.key] for column in columns)
-            for seed in sorted(columns[0])
-            if all(seed in column and self.key in column[seed].metrics for column in columns)
-        }
-
-    def answers(self, results: Results) -> float:
-        """Return how many answers of a seed the metric is the share of; 0: it is no share.
-
-        A share of something other than answers, such as of words, counts as one of any number.
-        """
-        runs = (run for variant in self.variants for run in results.get(variant, {}).values())
-        counts = (_answers(run, self.key) for run in runs if self.key in run.metrics)
-        return min(counts, default=0)
 
 
 def _answers(run: RunMetrics, key: MetricKey) -> float:

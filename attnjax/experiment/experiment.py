@@ -134,15 +134,6 @@ class Experiment:
         unreplaced = [] if self.unknown is None else [before_replacement(self.metric)]
         return (self.metric.key, *unreplaced, *keys)
 
-    @property
-    def shares(self) -> frozenset[str]:
-        """The names of the numbers that are the share of what is right."""
-        names = {name for measure in self.measures for name in measure.shares}
-        metric = self.metric or (ExactMatch() if self.task.answers == "exact" else None)
-        if metric is not None and (metric.share or metric.share_of_answers):
-            names |= {metric.name, before_replacement(metric).name}
-        return frozenset(names)
-
     def answers(
         self, params: Any, sources: Sequence[list[int] | np.ndarray], *, extra: int = EXTRA
     ) -> list[list[int]]:

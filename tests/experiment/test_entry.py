@@ -1,6 +1,8 @@
 """Rows that are entered into a crossed ablation, and how far they are above the best."""
 
+import math
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from attnjax.config.vary import vary
 from attnjax.config.walk import differences
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import MetricKey
-from attnjax.experiment import AboveBest, Claim, Difference, crossed, enter
+from attnjax.experiment import AboveBest, BestOf, Claim, Difference, crossed, enter
 from attnjax.experiment.estimands import RunMetrics
 from attnjax.models import CausalRecurrence
 from tests import tiny, tiny_arena
@@ -67,12 +69,51 @@ def test_what_cannot_be_entered_is_refused():
 
 def test_the_best_of_the_others_has_the_highest_mean_and_the_interval_is_that_of_the_two():
     runs = measured(mine=[0.7, 0.6, 0.8], low=[0.5, 0.99, 0.3], high=[0.6, 0.65, 0.7])
-    estimand = AboveBest("label_accuracy", "mine", ("low", "high", "absent"))
+    estimand = AboveBest("label_accuracy", "mine", ("low", "high"))
     values = estimand.values(runs)
     np.testing.assert_allclose([values[seed] for seed in (1, 2, 3)], [0.1, -0.05, 0.1])
     pair = Difference("label_accuracy", "mine", "high")
     assert estimand.interval(runs) == pair.interval(runs)
-    assert AboveBest("label_accuracy", "mine", ("absent",)).interval(runs) is None
+    # without one of them nobody knows the best
+    assert AboveBest("label_accuracy", "mine", ("low", "high", "absent")).interval(runs) is None
+
+
+def test_of_what_less_is_better_the_best_is_the_lowest_and_what_diverged_is_the_worst():
+    runs = measured(
+        mine=[0.7, 0.6, 0.8],
+        burst=[math.nan, 0.1, 0.1],
+        low=[0.5, 0.4, 0.3],
+        high=[0.6, 0.65, 0.7],
+        beyond=[math.inf, 0.9, 0.9],
+    )
+    lower = {
+        name: {seed: run._replace(lower=frozenset({KEY.name})) for seed, run in of.items()}
+        for name, of in runs.items()
+    }
+    for others in permutations(["burst", "low", "high", "beyond"]):
+        estimand, best = AboveBest(KEY, "mine", others), BestOf(KEY, others)
+        assert estimand.values(runs) == Difference(KEY, "mine", "high").values(runs)
+        assert estimand.values(lower) == Difference(KEY, "mine", "low").values(runs)
+        assert best.values(runs) == {1: 0.6, 2: 0.9, 3: 0.9}
+        assert best.values(lower) == {1: 0.5, 2: 0.1, 3: 0.1}
+    failed = AboveBest(KEY, "mine", ("burst",)).values(runs)
+    assert math.isnan(failed[1]), "a row that alone is compared with is the best, however bad"
+
+
+def test_a_claim_about_the_best_waits_for_every_row():
+    """Without the best row the verdict is that on another statement."""
+    runs = measured(mine=[0.7, 0.72, 0.71], low=[0.5, 0.5, 0.4], high=[0.9, 0.91, 0.9])
+    claim = Claim(text="", estimand=AboveBest(KEY, "mine", ("low", "high")), low=-0.02)
+    assert claim.judge(runs, (1, 2, 3)).verdict == "not reproduced"
+    for there in ([], [1], [1, 2]):
+        few = {**runs, "high": {seed: runs["high"][seed] for seed in there}}
+        verdict = claim.judge(few, (1, 2, 3))
+        if there:
+            assert verdict.verdict == "not judged yet"
+            assert verdict.reason == f"there are {len(there)} of 3 planned seeds of high"
+            assert verdict.p is None
+        else:
+            assert verdict is None
 
 
 def test_a_claim_about_the_best_is_judged():

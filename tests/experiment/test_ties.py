@@ -1,10 +1,18 @@
 """A claim is judged at every value that tuning cannot tell from the chosen one."""
 
 from dataclasses import replace
+from itertools import product
 
+import numpy as np
 import pytest
 
-from attnjax.experiment import Ablation, Claim, Difference, Value
+from attnjax.evaluation.measurement import MetricKey
+from attnjax.evaluation.measures.perplexity import Perplexity
+from attnjax.evaluation.metric import ExactMatch
+from attnjax.experiment import Ablation, AboveBest, BestOf, Claim, Difference, Value
+from attnjax.experiment.estimands import RunMetrics
+from attnjax.experiment.looks import Looks
+from attnjax.experiment.ties import at_ties
 from tests.experiment.test_claims import runs
 from tests.tiny import base
 
@@ -84,3 +92,82 @@ def test_a_claim_waits_for_the_seeds_at_tied_values(there):
 def test_ties_of_other_variants_do_not_matter():
     verdict = ABLATION.judge(GAIN, CHOSEN, tied("c", at_2=[9.0, 9.1, 9.2]))
     assert (verdict.verdict, verdict.combinations) == ("reproduced", 1)
+
+
+def one_by_one(ablation, claim, results, tied):
+    """The verdict by the text of `at_ties`, at each of all combinations."""
+    names = [name for name in claim.variants if tied.get(name)]
+    verdicts = []
+    for values in product(*([(), *tied[name]] for name in names)):
+        chosen = dict(zip(names, values, strict=True))
+        at = {name: tied[name][point] for name, point in chosen.items() if point}
+        verdicts.append(ablation.judge(claim, {**results, **at}))
+    words = ["not judged yet" if verdict is None else verdict.verdict for verdict in verdicts]
+    if words[0] == "not judged yet":
+        return "not judged yet", None, 1
+    other = next((word for word in words if word != words[0]), "")
+    if other:
+        return other if other == "not judged yet" else "depends on the rate", None, 1
+    every = [verdict.p for verdict in verdicts]
+    return words[0], None if None in every else max(every), len(verdicts)
+
+
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("looks", [(), (3, 4)])
+def test_the_best_at_ties_is_judged_as_at_each_combination(lower, looks):
+    """Rows that diverge or lack seeds are among the draws, and every kind of verdict comes out."""
+    rng, names = np.random.default_rng(0), "abcd"
+    scored = replace(base, metric=ExactMatch(), measures=(Perplexity(),))
+    key = MetricKey("perplexity" if lower else "exact_match")
+    ablation = Ablation(base=scored, variants=dict.fromkeys(names, scored), seeds=3, looks=looks)
+    estimand, seen = AboveBest(key, "a", tuple("bcd")), dict[str, int]()
+    for draw in range(24):
+
+        def drawn(name, scale=0.02 if draw % 2 else 0.1):
+            values = rng.choice([0.3, 0.5, 0.6]) + (name == "a") * 0.1 + scale * rng.random(4)
+            if rng.random() < 0.05:
+                values[rng.integers(4)] = np.nan
+            seeds = range(int(rng.choice([2, 3, 4], p=[0.02, 0.1, 0.88])))
+            return {seed: RunMetrics({key: values[seed]}) for seed in seeds}
+
+        results = {name: drawn(name) for name in names}
+        tied = {
+            name: {
+                (float(at),): drawn(name)
+                for at in range(1, 1 + rng.integers(1, 3 if name == "b" else 2))
+            }
+            for name in names
+        }
+        given = (None, Value(key, "c") >= 0.4, BestOf(key, ("b", "d")) >= 0.4)[draw % 3]
+        low = float(rng.choice([-0.2, -0.05, 0.5]))
+        claim = Claim(text="", estimand=estimand, low=low, given=given)
+        verdict = ablation.judge(claim, results, tied)
+        wanted, p, combinations = one_by_one(ablation, claim, results, tied)
+        found = "not judged yet" if verdict is None else verdict.verdict
+        assert found == wanted
+        seen[found] = seen.get(found, 0) + 1
+        if verdict is not None:
+            assert (verdict.p, verdict.combinations) == (p, combinations)
+    assert seen.keys() >= {"reproduced", "not reproduced", "not judged yet", "depends on the rate"}
+
+
+def test_the_best_of_many_tied_rows_is_judged_once_for_each_that_can_be_it():
+    """2^24 combinations are of at most 24 x 2 best rows; each is judged, and the count is whole."""
+    names = [f"row{number}" for number in range(24)]
+    ablation = Ablation(base=base, variants=dict.fromkeys(["mine", *names], base), seeds=3)
+    rng = np.random.default_rng(1)
+    results = runs(mine=[2.0, 2.1, 1.9], **{name: [*rng.random(3)] for name in names})
+    ties = {name: runs(at=[*rng.random(3)])["at"] for name in names}
+    claim = Claim(text="", estimand=AboveBest("x", "mine", tuple(names)), low=0.5)
+    judged = []
+
+    class Counted(Looks):
+        def judge(self, results):
+            judged.append(results)
+            return super().judge(results)
+
+    looks = Counted(claim=claim, variants=ablation.variants, planned=[range(3)])
+    tied = {name: {(0.1,): of} for name, of in ties.items()}
+    verdict = at_ties(looks, results, tied)
+    assert (verdict.verdict, verdict.combinations) == ("reproduced", 2**24)
+    assert 1 < len(judged) <= 48

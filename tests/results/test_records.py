@@ -2,12 +2,10 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from attnjax.cli.main import main
 from attnjax.config.serialize import to_json
 from attnjax.config.vary import vary
 from attnjax.data.corpora.parallel_text import ParallelText
@@ -15,9 +13,8 @@ from attnjax.decoding import Beam
 from attnjax.errors import UserError
 from attnjax.evaluation import sentence_stats
 from attnjax.evaluation.measurement import MetricKey
-from attnjax.experiment import Claim, Value
+from attnjax.experiment import Value
 from attnjax.experiment.design import design
-from attnjax.experiment.load import ExperimentFile, load
 from attnjax.reporting.recorded import Recorded, recorded
 from attnjax.reporting.rerun import rerun_time, rerun_times
 from attnjax.reporting.results_page import in_readme, page
@@ -27,45 +24,16 @@ from attnjax.results.read import (
     read_file,
     read_records,
     read_runs,
-    recordings,
     settings_digest,
     write,
 )
 from attnjax.results.record import Answers, Minutes, Record
 from attnjax.results.summary import Judged
-from attnjax.runs.versions import Machine, machine
+from attnjax.runs.versions import machine
+from tests.results.of_shares import judged_by, with_shares
 
-ROOT = Path(__file__).parents[2]
-TINY = ROOT / "tests" / "tiny.py"
 EXACT = MetricKey("exact_match")
-NOW = "2026-11-24T06:00:00+00:00"
 RATE, OTHER = ({"optimizer.schedule.value": rate} for rate in (0.01, 0.02))
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("runs")
-    words = ["--variant", "scaled", "--seeds", "2", "--training.steps", "2"]
-    assert main(["run", str(TINY), "--runs", str(folder), *words]) == 0
-    return folder / "tiny"
-
-
-@pytest.fixture(scope="module")
-def short(runs) -> ExperimentFile:
-    """The file, with as many steps and seeds as the runs have, and a claim that is easy."""
-    loaded = load(TINY)
-    ablation = loaded.ablation
-    scaled = vary(ablation.variants["scaled"], {"training.steps": 2})
-    claim = Claim(text="it is a share", estimand=Value("exact_match", "scaled"), low=-1)
-    return replace(
-        loaded, ablation=replace(ablation, variants={"scaled": scaled}, seeds=2, claims=(claim,))
-    )
-
-
-@pytest.fixture(scope="module")
-def made(runs, short) -> list[Record]:
-    """Records as their files have them, which do not say where a run lies."""
-    return [replace(made, source=None) for made in recordings(read_runs(runs), short, NOW)]
 
 
 def commit_of(record: Record) -> str:
@@ -134,58 +102,6 @@ def test_statistics_are_packed_without_loss(runs):
         again = Answers.of(changed, {}).sentences({})
         np.testing.assert_array_equal(again.statistics, statistics)
         assert again.lengths is None
-
-
-def with_shares(short: ExperimentFile, made: list[Record], *shares: float, kind: str = "a"):
-    """Records of the shares of right answers, one a seed, of a kind of machine."""
-    (measured,) = [each for each in made[0].metrics if each == made[0].metrics[0]]
-    place = Machine(kind=kind, processor="", cores=2, xla_flags="")
-    return [
-        replace(
-            made[0],
-            seed=seed,
-            machine=place,
-            answers=None,
-            metrics=(replace(measured, value=share),),
-        )
-        for seed, share in enumerate(shares)
-    ]
-
-
-def judged_by(short: ExperimentFile, seeds: int, low: float, first_seed: int = 0) -> ExperimentFile:
-    claim = Claim(text="enough", estimand=Value("exact_match", "scaled"), low=low)
-    ablation = replace(short.ablation, seeds=seeds, first_seed=first_seed, claims=(claim,))
-    return replace(short, ablation=ablation)
-
-
-def test_seeds_of_several_machines_add_up_until_one_machine_has_all(short, made):
-    loaded = judged_by(short, 4, 0.5)
-    first = with_shares(short, made, 0.9, 0.8)
-    second = [
-        replace(each, seed=each.seed + 2) for each in with_shares(short, made, 0.85, 0.95, kind="b")
-    ]
-    (judged,) = recorded(loaded, first).summary.judged
-    assert judged.rows[""].verdict == "not judged yet"
-    assert judged.rows[""].reason == "there are 2 of 4 planned seeds"
-    (judged,) = recorded(loaded, first + second).summary.judged
-    assert judged.rows[""].verdict == "reproduced"
-    assert [seed for seed, _ in judged.rows[""].seeds] == [0, 1, 2, 3]
-
-
-def test_machines_that_disagree_are_shown_both(short, made):
-    loaded = judged_by(short, 3, 0.5)
-    ours = with_shares(short, made, 0.9, 0.8, 0.85)
-    theirs = with_shares(short, made, 0.1, 0.2, 0.15, kind="b")
-    found = recorded(loaded, ours + theirs)
-    (judged,) = found.summary.judged
-    assert {kind: row.verdict for kind, row in judged.rows.items()} == {
-        "a": "reproduced",
-        "b": "not reproduced",
-    }
-    assert not judged.agreed
-    text = page([found], "attnjax results")
-    assert "a: ✓ reproduced; b: ✗ not reproduced" in text
-    assert tally([found]).startswith("1 of 1 claim of our own has other verdicts on other machines")
 
 
 def test_more_seeds_than_planned_decide_nothing(short, made):
