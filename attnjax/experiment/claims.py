@@ -7,7 +7,7 @@ same value of what is no share: the interval then says nothing about other seeds
 One seed decides a `Count`, which no seed changes. If a claim's condition, that networks have
 learnt, does not hold, the verdict is "not trained"; before all planned seeds are there, those of
 the condition too, "not judged yet". A claim is judged at each of the values that tuning could not
-tell apart; if the verdicts differ, it "depends on the rate".
+tell apart and at which networks have learnt; if the verdicts differ, it "depends on the rate".
 """
 
 import math
@@ -78,6 +78,11 @@ class Claim:
     def estimands(self) -> tuple[Estimand, ...]:
         """The claim's number, and that of its condition."""
         return (self.estimand,) if self.given is None else (self.estimand, self.given.estimand)
+
+    @property
+    def condition_variants(self) -> tuple[str, ...]:
+        """The variants that the condition is about."""
+        return () if self.given is None else self.given.estimand.variants
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -201,7 +206,9 @@ class Verdict:
         more_seeds: how many more seeds would decide at the spread seen; None: the claim is decided,
             or they are more than MOST_SEEDS.
         reason: why the claim cannot be decided or judged; "": it can.
-        combinations: the number of combinations of tied values that have this verdict.
+        combinations: the number of combinations of tied values that have this verdict, with those
+            of `untrained_at`.
+        untrained_at: tied values at which the condition does not hold; they decide nothing.
         seeds: the value of each seed.
         far_off: the seed whose value lies far from the others, see `statistics.outlier`.
     """
@@ -223,6 +230,7 @@ class Verdict:
     ]
     reason: str
     combinations: int = 1
+    untrained_at: tuple[str, ...] = ()
     seeds: Mapping[int, float]
     far_off: int | None
 

@@ -1,6 +1,8 @@
 """A claim that compares tuned variants is judged at every value that tuning could not tell apart.
 
 A verdict that holds at some of the tied values (`tuning.tied`) alone is a verdict on the choice.
+Values at which the claim's condition does not hold, because networks have not learnt, say nothing
+about it: they are named, and do not change the verdict.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,23 +24,26 @@ type Values = Mapping[str, tuple[float, ...]]
 def at_ties(looks: Looks, results: Results, tied: Tied) -> Verdict | None:
     """Return the verdict that holds at all combinations of tied values, or "depends on the rate".
 
-    `results` are those at the chosen values. p and the number of more seeds are the largest of all
-    combinations.
+    `results` are those at the chosen values. Combinations at which the claim is "not trained" do
+    not count if it is judged at the chosen values. p and the number of more seeds are the largest
+    of all others.
     """
     verdict = looks.judge(results)
     if verdict is None or verdict.verdict == "not judged yet":
         return verdict
     own = {name: tied[name] for name in looks.claim.variants if tied.get(name)}
-    every = [verdict]
+    every, untrained = [verdict], dict[str, None]()
     for values in _different(looks, results, own)[1:]:
         other = looks.judge(_at(values, results, own))
-        places = ((name, point) for name, point in values.items() if point)
-        where = " and ".join(f"{name} at {in_words(point)}" for name, point in places)
+        where = _in_words(values)
         if other is None or other.verdict == "not judged yet":
             reason = f"not all planned seeds were trained with {where}"
             return replace(
                 verdict, verdict="not judged yet", reason=reason, p=None, more_seeds=None
             )
+        if other.verdict == "not trained" != verdict.verdict:
+            untrained[_in_words(values, looks.claim.condition_variants)] = None
+            continue
         if other.verdict != verdict.verdict:
             chosen = f"{verdict.verdict} at the chosen values"
             reason = f"it is {chosen} and {other.verdict} with {where}"
@@ -49,8 +54,18 @@ def at_ties(looks: Looks, results: Results, tied: Tied) -> Verdict | None:
     return replace(
         verdict,
         combinations=prod(1 + len(points) for points in own.values()),
+        untrained_at=tuple(untrained),
         p=_largest([verdict.p for verdict in every]),
         more_seeds=_largest([verdict.more_seeds for verdict in every]),
+    )
+
+
+def _in_words(values: Values, variants: Sequence[str] | None = None) -> str:
+    """Return the tied values of a combination in words, of all variants or of these."""
+    return " and ".join(
+        f"{name} at {in_words(point)}"
+        for name, point in values.items()
+        if point and (variants is None or name in variants)
     )
 
 

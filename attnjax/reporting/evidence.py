@@ -138,7 +138,12 @@ def cause(claim: ClaimRow) -> str:
 
 
 def at_ties(claim: ClaimRow) -> str:
-    """Return the number of combinations of tied values with the verdict; "": no values are tied."""
+    """Say at which combinations of tied values the verdict is the same; "": no values are tied."""
+    if claim.untrained_at:
+        return (
+            "the same at all combinations of tied values with networks that have learnt; they have "
+            f"not with {'; '.join(claim.untrained_at)}"
+        )
     if claim.combinations == 1:
         return ""
     return f"the same at {claim.combinations} combinations of tied values"

@@ -209,6 +209,7 @@ class ClaimRow:
     verdict: str
     reason: str = ""
     combinations: int = 1
+    untrained_at: tuple[str, ...] = ()
     seeds: tuple[tuple[int, float], ...]
     far_off: int | None = None
     difference: bool = False

@@ -8,6 +8,7 @@ from pprint import pformat
 
 import numpy as np
 
+from attnjax.evaluation import LabelAccuracy
 from attnjax.evaluation.guesses import shares_of_guesses
 from attnjax.experiment.ablation import Ablation
 from attnjax.experiment.load import load
@@ -19,9 +20,10 @@ def guesses(ablation: Ablation, column: str) -> Mapping[str, tuple[float, ...]]:
     assert ablation.crossing is not None
     first = ablation.crossing.rows[0]
     experiment = ablation.variant(ablation.crossing.variant(first, column))
-    longest = next(measure.longest for measure in experiment.measures if "longest" in vars(measure))
+    accuracy = next(of for of in experiment.measures if isinstance(of, LabelAccuracy))
+    assert accuracy.longest is not None
     seeds = [
-        shares_of_guesses(experiment.task.of_seed(seed).load(), longest)
+        shares_of_guesses(experiment.task.of_seed(seed).load(), accuracy.longest)
         for seed in ablation.planned_seeds
     ]
     return {

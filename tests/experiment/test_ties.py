@@ -75,10 +75,23 @@ def test_a_combination_of_two_tied_values_can_turn_the_verdict():
     assert verdict.reason.endswith("undecided with a at 0.002 and b at 0.002")
 
 
-def test_the_condition_is_judged_at_tied_values_too():
+def test_a_tied_rate_at_which_networks_have_not_learnt_is_named_and_turns_nothing():
     learnt = Claim(text="", estimand=GAIN.estimand, low=0.5, given=Value("x", "b") >= 0.5)
-    verdict = ABLATION.judge(learnt, CHOSEN, tied("b", at_2=[0.1, 0.2, 0.3]))
-    assert verdict.reason.endswith("not trained with b at 0.002")
+    rates = tied("b", at_2=[0.1, 0.2, 0.3]) | tied("a", at_3=[2.0, 2.2, 1.9])
+    verdict = ABLATION.judge(learnt, CHOSEN, rates)
+    assert (verdict.verdict, verdict.untrained_at) == ("reproduced", ("b at 0.002",))
+    # p is that of rates at which they have
+    also = ABLATION.judge(learnt, CHOSEN, tied("a", at_3=[2.0, 2.2, 1.9]))
+    assert verdict.p == also.p
+    # a verdict that another rate turns still depends on it
+    more = tied("b", at_2=[0.1, 0.2, 0.3], at_4=[3.0, 3.1, 2.8])
+    assert ABLATION.judge(learnt, CHOSEN, more).verdict == "depends on the rate"
+    # where those of the chosen rate have not learnt, and others have, no rate speaks for all
+    high = Claim(text="", estimand=GAIN.estimand, low=0.5, given=Value("x", "b") >= 1.2)
+    verdict = ABLATION.judge(high, CHOSEN, tied("b", at_2=[1.3, 1.4, 1.25]))
+    assert verdict.verdict == "depends on the rate"
+    assert verdict.reason.startswith("it is not trained at the chosen values and ")
+    assert verdict.untrained_at == ()
 
 
 @pytest.mark.parametrize("there", [{}, {"at_2": [1.0, 1.1]}])
@@ -105,10 +118,14 @@ def one_by_one(ablation, claim, results, tied):
     words = ["not judged yet" if verdict is None else verdict.verdict for verdict in verdicts]
     if words[0] == "not judged yet":
         return "not judged yet", None, 1
-    other = next((word for word in words if word != words[0]), "")
+    # networks that have not learnt at a tied value say nothing of the claim
+    kept = [place for place, word in enumerate(words) if word in ("not trained", words[0])]
+    other = next((word for place, word in enumerate(words) if place not in kept), "")
+    if words[0] == "not trained":
+        other = next((word for word in words if word != "not trained"), "")
     if other:
         return other if other == "not judged yet" else "depends on the rate", None, 1
-    every = [verdict.p for verdict in verdicts]
+    every = [verdicts[place].p for place in kept if words[place] == words[0]]
     return words[0], None if None in every else max(every), len(verdicts)
 
 
