@@ -15,7 +15,15 @@ from attnjax.attention.fused import dispatch
 from attnjax.attention.fused.dispatch import Implementation
 from attnjax.attention.fused.inputs import Inputs, RunKernel
 from attnjax.attention.kernel_score import Kernel
-from attnjax.attention.mask import Mask, MaskLike, allowed_pairs, as_mask, join, zero_hidden
+from attnjax.attention.mask import (
+    Mask,
+    MaskLike,
+    allowed_pairs,
+    as_mask,
+    fill_hidden,
+    join,
+    zero_hidden,
+)
 from attnjax.attention.pool import Pool, WeightedSum
 from attnjax.attention.position import Positions
 from attnjax.attention.score import ScaledDot, Score
@@ -120,7 +128,8 @@ class AttentionBase(Expectations, Mixer):
         key = query if key is None else key
         value = key if value is None else value
         # `attend` does it too, but the gradients of a projection before would be NaN
-        key, value = (zero_hidden(as_mask(mask, query), x) for x in (key, value))
+        hidden_by = as_mask(mask, query)
+        key, value = fill_hidden(hidden_by, key), zero_hidden(hidden_by, value)
         memory = self.prepare(key, value, **prepare)
         return self.attend(query, memory, mask, positions=positions, deterministic=deterministic)
 
@@ -208,7 +217,7 @@ class Attention(AttentionBase):
     ) -> Contexts:
         """As `AttentionBase.attend`; `added` is added to the logits, which are then computed."""
         mask = join(self.mask, as_mask(mask, query))
-        key, value = (zero_hidden(mask, x) for x in (memory.key, memory.value))
+        key, value = fill_hidden(mask, memory.key), zero_hidden(mask, memory.value)
         length = min(query.shape[-2], value.shape[-2])
         given, positions = positions, positions.filled(query, value)
         kernel = self.kernel(length, mask, deterministic=deterministic) if added is None else None

@@ -7,7 +7,14 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.mask import Mask, MaskLike, allowed_pairs, as_mask, join, zero_hidden
+from attnjax.attention.mask import (
+    Mask,
+    MaskLike,
+    allowed_pairs,
+    as_mask,
+    fill_hidden,
+    join,
+)
 from attnjax.attention.multihead import FirstValues, MultiHead
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, Queries, Values
@@ -99,7 +106,7 @@ class SelectiveHeads(MultiHead):
     ) -> jax.Array:
         """Return F, [..., T, S]."""
         key, words = memory.heads.key[..., 0, :, :], memory.query
-        key, words = (zero_hidden(mask, x) for x in (key, words))
+        key, words = (fill_hidden(mask, x) for x in (key, words))
         at, shape = positions.filled(query, key), (*query.shape[:-1], key.shape[-2])
         logits = widen(self.head.score(words, key, Positions(at.key, at.key)))
         before = at.key[..., None, :] < at.key[..., :, None]

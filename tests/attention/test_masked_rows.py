@@ -23,12 +23,13 @@ from attnjax.attention.kernel_score import (
 from attnjax.attention.last_state import LastState
 from attnjax.attention.linear import LinearAttention
 from attnjax.attention.local_align import LocalMonotonic, LocalPredictive
-from attnjax.attention.mask import Causal, DenseMask, Padding, zero_hidden
+from attnjax.attention.mask import Causal, DenseMask, Padding, fill_hidden, zero_hidden
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.open_align import ReLU, Sigmoid, Sink, Softpick, StickBreaking
 from attnjax.attention.pool import RelativeSum
 from attnjax.attention.position_score import Alibi, Relative, Rotary
-from attnjax.attention.score import Additive, Dot, General, Location, ScaledDot
+from attnjax.attention.score import Additive, Dot, General, Location, ScaledDot, Score, dot
+from attnjax.attention.selective import SelectiveHeads
 from attnjax.attention.self_attentive import SelfAttentive
 from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK
 from tests import jitted
@@ -225,6 +226,78 @@ def test_no_number_behind_a_mask_of_fused(implementation):
         np.testing.assert_array_equal(found, expected)
 
 
+class Angle(Score):
+    """10 cos(query, key), as in the README: 0 has no direction."""
+
+    def __call__(self, query, key, positions):
+        length = jnp.linalg.norm(query, axis=-1, keepdims=True)
+        return 10 * dot(query / length, key / jnp.linalg.norm(key, axis=-1, keepdims=True))
+
+
+class EveryAngle(Angle):
+    """The same in every head."""
+
+    def same_in_every_head(self) -> bool:
+        return True
+
+
+class Logarithm(Score):
+    """query . log |key|."""
+
+    def __call__(self, query, key, positions):
+        return dot(query, jnp.log(jnp.abs(key)))
+
+
+class Standardized(Score):
+    """query . (key - mean) / deviation: equal entries have none."""
+
+    def __call__(self, query, key, positions):
+        change = key - key.mean(-1, keepdims=True)
+        return dot(query, change / key.std(-1, keepdims=True))
+
+
+OWN = {
+    **{f"{kind.__name__} alone": Attention(score=kind()) for kind in (Angle, Logarithm)},
+    "in heads": MultiHead(head=Attention(score=Angle()), heads=2),
+    "standardized": MultiHead(head=Attention(score=Standardized()), heads=2),
+    "selective": SelectiveHeads(head=Attention(score=EveryAngle()), heads=2),
+}
+
+
+@pytest.mark.parametrize("attention", OWN.values(), ids=OWN)
+def test_a_score_that_0_has_no_gradient_of_is_that_of_the_words_that_are_there(attention):
+    """Padding is 0 here, where the score has no gradient; every gradient is that of the rest."""
+    kept = 3
+    x = np.random.default_rng(0).normal(size=(2, S, 8)).astype(np.float32)
+    x[1, kept:] = 0
+    if isinstance(attention, SelectiveHeads):
+        x[1, kept:] = 2  # its queries of padding are computed, too
+    present = np.arange(S)[None] < np.array([S, kept])[:, None]
+    params = jitted.drawn(attention, x, deterministic=True)
+
+    def loss(params, x, mask):
+        words = jnp.asarray(x)
+        query = words[..., :kept, :]  # all of them are there in both sentences
+        context = attention.apply(params, query, words, words, mask, deterministic=True)
+        return (context**2).sum((-2, -1))
+
+    def slopes(x, mask):
+        return jax.grad(lambda params, x: loss(params, x, mask).sum(), (0, 1))(params, x)
+
+    padded, whole = (
+        jax.jit(slopes)(x, Padding(present) & Causal()),
+        jax.jit(slopes)(x[1:, :kept], Causal()),
+    )
+    by_first, _ = jax.jit(slopes)(x[:1], Causal())
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(padded))
+    np.testing.assert_allclose(padded[1][1, :kept], whole[1][0], rtol=1e-4, atol=1e-5)
+    assert (padded[1][1, kept:] == 0).all()
+    for found, one, other in zip(
+        *map(jax.tree.leaves, (padded[0], by_first, whole[0])), strict=True
+    ):
+        np.testing.assert_allclose(found, one + other, rtol=1e-3, atol=1e-4)
+
+
 def test_a_key_that_examples_share_is_kept_if_one_may_attend_to_it():
     key = np.ones((1, 3, 2))
     mask = Padding(np.array([[True, False, False], [False, True, False]]))
@@ -232,3 +305,5 @@ def test_a_key_that_examples_share_is_kept_if_one_may_attend_to_it():
     np.testing.assert_array_equal(shared[0, :, 0], [1, 1, 0])
     np.testing.assert_array_equal(plain[:, 0], [1, 1, 0])
     assert zero_hidden(Causal(), key) is key
+    filled = jax.device_get(jax.jit(lambda: fill_hidden(mask, 7 * key[0]))())
+    np.testing.assert_array_equal(filled, [[7, 7], [7, 7], [1, 1.5]])
