@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Shaped
 
 from attnjax.attention.align import Align, AlignContext, LearnedScale, Normalize, Softmax
 from attnjax.attention.bias import Bias
@@ -33,7 +33,7 @@ from attnjax.config.constraints import DropoutRate
 from attnjax.config.walk import walk
 from attnjax.errors import UserError
 from attnjax.nn.dropout import Dropout
-from attnjax.nn.dtypes import wide
+from attnjax.nn.dtypes import as_floats, wide
 from attnjax.nn.lift import sow
 
 
@@ -113,7 +113,7 @@ class AttentionBase(Expectations, Mixer):
         self,
         query: Queries,
         key: Keys | None = None,
-        value: Values | None = None,
+        value: Shaped[Array, "*#B S V"] | None = None,
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
@@ -122,11 +122,12 @@ class AttentionBase(Expectations, Mixer):
     ) -> Float[Array, "*#B T _"]:
         """Call `prepare`, then `attend`: [..., T, K], [..., S, K], [..., S, V] -> [..., T, any].
 
-        The key defaults to the query and the value to the key, as in Flax. Other options are those
-        that the `prepare` of the attention's class has.
+        The key defaults to the query and the value to the key, as in Flax; values that are whole
+        numbers are converted to float32. Other options are those that the `prepare` of the
+        attention's class has.
         """
         key = query if key is None else key
-        value = key if value is None else value
+        value = as_floats(key if value is None else value)
         # `attend` does it too, but the gradients of a projection before would be NaN
         hidden_by = as_mask(mask, query)
         key, value = fill_hidden(hidden_by, key), zero_hidden(hidden_by, value)

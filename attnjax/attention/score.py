@@ -100,14 +100,15 @@ class DotProduct(NamedTuple):
     """Logits in the form that a fused kernel computes: scale query[t] . key[s] + bias[t, s].
 
     The bias is a function of (scale query, positions); see `attnjax.attention.fused.Inputs`. With a
-    cap the logits x, bias included, are cap tanh(x / cap).
+    cap the logits x, bias included, are cap tanh(x / cap). A scale that has a gradient is an array;
+    with such a cap the weights are computed.
     """
 
     query: jax.Array
     key: jax.Array
-    scale: float
+    scale: float | jax.Array
     bias: Callable[..., jax.Array] | None = None
-    cap: float | None = None
+    cap: float | jax.Array | None = None
 
     def plus(self, bias: Partial) -> "DotProduct":
         """Add a bias, before any cap."""

@@ -171,8 +171,9 @@ def _parse(kind: Any, text: str) -> list[Any]:
         return [text.lower() == "true"] if text.lower() in ("true", "false") else []
     if kind in (int, float):
         with suppress(ValueError):
-            # a comma groups the digits of an int (1,000); in a float it would be a decimal comma
-            return [int(text.replace(",", "")) if kind is int else float(text)]
+            # commas may group an int's digits in threes (1,000): 10,20 is no number, 1,5 is 1.5
+            grouped = kind is int and re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+", text)
+            return [kind(text.replace(",", "") if grouped else text)]
         return []
     if get_origin(kind) is tuple and get_args(kind)[1:] == (...,):
         (item_kind, _), *_ = alternatives(get_args(kind)[0])

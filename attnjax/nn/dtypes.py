@@ -14,3 +14,8 @@ def wide(*terms: Any) -> jnp.dtype:
 def widen(x: jax.Array) -> jax.Array:
     """Cast an array to the dtype of sums."""
     return x.astype(wide(x))
+
+
+def as_floats(x: jax.Array) -> jax.Array:
+    """Cast whole numbers and booleans to float32; floats stay as they are."""
+    return x if jnp.issubdtype(jnp.result_type(x), jnp.inexact) else jnp.asarray(x, jnp.float32)

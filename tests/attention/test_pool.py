@@ -6,8 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnjax.attention.align import Softmax, Uniform
 from attnjax.attention.attention import Attention
-from attnjax.attention.fused import dispatch
+from attnjax.attention.fused import dispatch, fused
 from attnjax.attention.mask import Causal, DenseMask, Segments
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.pool import Pool, RelativeSum, WeightedSum, weighted_sum
@@ -123,3 +124,20 @@ def test_a_subclass_is_asked_at_every_length():
     x = np.ones((1, 2 * min(dispatch.FUSED_FROM.values()), 2))
     found = jitted.apply(Attention(pool=Doubled()), {}, x, deterministic=True)
     np.testing.assert_allclose(found, 2 * x, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.uint8, bool])
+def test_whole_numbers_and_booleans_are_pooled_as_floats(kind):
+    """The mean of 0, 0, 0, 1 is a quarter, not its whole part."""
+    value = np.array([[0], [0], [0], [1]], kind)
+    flat = np.zeros((4, 2), np.float32)
+    contexts = [
+        fused(flat, flat, jnp.asarray(value)),
+        *(
+            Attention(align=align).apply({}, flat, flat, jnp.asarray(value), deterministic=True)
+            for align in (Softmax(), Uniform())
+        ),
+    ]
+    for context in contexts:
+        assert context.dtype == np.float32
+        np.testing.assert_allclose(context, 0.25)

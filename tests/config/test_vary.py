@@ -328,3 +328,16 @@ def test_a_part_is_added_to_several():
 def test_parts_are_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         BASE.task.seed = 3
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("2,000", 2000), ("12,345,678", 12_345_678), ("2000", 2000)]
+)
+def test_commas_group_the_digits_of_a_whole_number_in_threes(text, value):
+    assert changed("--training.steps", text) == {"training.steps": (BASE.training.steps, value)}
+
+
+@pytest.mark.parametrize("text", ["10,20", "1,5", "1,0000", "1000,000", ",100", "1,,000", "100,"])
+def test_other_commas_are_no_whole_number(text):
+    with pytest.raises(UserError, match=f"--training.steps: wanted int above 0; got '{text}'"):
+        changed("--training.steps", text)

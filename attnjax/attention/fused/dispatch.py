@@ -30,6 +30,7 @@ from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.score import DotProduct
 from attnjax.errors import UserError
+from attnjax.nn.dtypes import as_floats
 from attnjax.nn.platform import is_for_one_device, platforms
 
 type Fused = Literal["auto", "blockwise", "cudnn", "splash"]
@@ -78,7 +79,7 @@ def fused(
     *,
     positions: Positions = Positions(),
     bias: Callable[..., jax.Array] | None = None,
-    scale: float | None = None,
+    scale: float | jax.Array | None = None,
     cap: float | None = None,
     sink: jax.Array | None = None,
     implementation: Fused = "auto",
@@ -91,7 +92,7 @@ def fused(
     With layout "BTNH" it computes what `jax.nn.dot_product_attention` does, but for a row that may
     attend to nothing: it gives 0, where that function gives the mean of the values.
 
-    The context, [..., T, V], has the value's dtype.
+    The context, [..., T, V], has the value's dtype, float32 for whole numbers.
 
     Args:
         query: [..., T, K].
@@ -102,7 +103,8 @@ def fused(
         positions: absolute, integers that broadcast to [..., T] and [..., S]. None means 0, 1, ...:
             then tiles that the mask empties are left out of the program.
         bias: a function of queries and positions (see `Inputs`).
-        scale: of the dot products; None means 1 / sqrt(K).
+        scale: of the dot products, a number or an array that broadcasts to the queries; None means
+            1 / sqrt(K).
         cap: bounds the logits, bias included, by cap tanh(logits / cap); None: nothing does.
         sink: a logit whose exponential is added to the sum of each row, without a value; it
             broadcasts to [..., 1, 1]. None: there is none.
@@ -121,7 +123,7 @@ def fused(
 
     Source: Vaswani et al. 2017, eq. 1; Rabe and Staats 2021; Dao et al. 2022.
     """
-    query, key, value = (heads_first(x, layout) for x in (query, key, value))
+    query, key, value = (heads_first(as_floats(x), layout) for x in (query, key, value))
     factor = query.shape[-1] ** -0.5 if scale is None else scale
     mask = as_mask(mask, query)
     inputs = Inputs(query, key, value, mask, positions, bias, factor, cap, sink)
@@ -163,7 +165,8 @@ def choose(
 
 def _run(kernel: FusedKernel, inputs: Inputs) -> jax.Array:
     """Run the kernel that the user chose."""
-    if refused := kernel.refuses(inputs):
+    inputs = inputs.with_known_scale()
+    if refused := inputs.refused_array() or kernel.refuses(inputs):
         raise UserError(
             f"implementation {kernel.name} cannot compute {refused}; choose blockwise or dense"
         )
@@ -181,6 +184,7 @@ def _run_by_platform(best: Callable[[Inputs, str], RunKernel], inputs: Inputs) -
     Where it is not known, a branch is traced for each platform of this machine, and only one of
     them is compiled. Programs exported to another platform compute blockwise.
     """
+    inputs = inputs.with_known_scale()
     kernels = {name: best(inputs, name) for name in FUSED_FROM if name in platforms()}
     if len({*kernels.values()}) == 1:
         return next(iter(kernels.values()))(inputs)
@@ -190,6 +194,9 @@ def _run_by_platform(best: Callable[[Inputs, str], RunKernel], inputs: Inputs) -
 
 def _best(inputs: Inputs, platform: str) -> RunKernel:
     """Return dense below the platform's length, else the best fused kernel."""
+    if refused := inputs.refused_array():
+        log.info("an attention computes its weights: no kernel takes %s", refused)
+        return _dense
     length = min(inputs.query.shape[-2], inputs.key.shape[-2])
     if length >= FUSED_FROM[platform]:
         return _best_fused(inputs, platform)
@@ -198,7 +205,13 @@ def _best(inputs: Inputs, platform: str) -> RunKernel:
 
 
 def _best_fused(inputs: Inputs, platform: str) -> RunKernel:
-    """Return the platform's own kernel if it can compute the inputs, else blockwise."""
+    """Return the platform's own kernel if it can compute the inputs, else blockwise.
+
+    Raises:
+        UserError: an array is where every kernel takes a constant.
+    """
+    if array := inputs.refused_array():
+        raise UserError(f"fused cannot compute {array}")
     kernels = KERNELS.values()
     own = next((kernel for kernel in kernels if kernel.platform == platform), KERNELS["blockwise"])
     refused = own.refuses(inputs)

@@ -1,8 +1,8 @@
 """The arguments of a fused kernel, as one value that every kernel reads, and their layout."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from operator import and_
 from typing import Literal, NamedTuple
 
@@ -49,7 +49,8 @@ class Inputs:
             broadcasts to [..., T, S]; a kernel calls it on one tile at a time. The arrays of a
             `jax.tree_util.Partial` are passed first; they are floats that lead with the query's
             leading axes, and have gradients.
-        cap: a positive number; None: logits are not bounded.
+        scale: a number, or an array that broadcasts to the queries, see `with_known_scale`.
+        cap: a positive number; None: logits are not bounded. See `refused_array` for an array.
         sink: [..., 1, 1], one for each example, has a gradient; None: there is none.
         sides: a second bias, in two arrays that have gradients; None: there is none.
     """
@@ -60,10 +61,28 @@ class Inputs:
     mask: Mask | None = None
     positions: Positions = Positions()
     bias: Callable[..., jax.Array] | None = None
-    scale: float = 1.0
-    cap: float | None = None
+    scale: float | jax.Array = 1.0
+    cap: float | jax.Array | None = None
     sink: jax.Array | None = None
     sides: SideBias | None = None
+
+    def with_known_scale(self) -> "Inputs":
+        """Multiply the query by a scale that is an array: a kernel has no gradient of its scale."""
+        if isinstance(self.scale, int | float | np.number):
+            return self
+        query = self.query * jnp.asarray(self.scale, self.query.dtype)
+        return replace(self, query=query, scale=1.0)
+
+    def refused_array(self) -> str | None:
+        """Return which array is where a kernel takes constants, in words, or None.
+
+        A kernel is compiled with its cap, and traced again for gradients with its bias.
+        """
+        if not (self.cap is None or isinstance(self.cap, int | float | np.number)):
+            return "a cap that is an array, such as a learned one"
+        if _holds_tracer(self.bias):
+            return "a bias that closes over an array; give jax.tree_util.Partial(bias, array)"
+        return None
 
     def rules(self) -> tuple[Mask, ...]:
         """Return the single rules of the mask."""
@@ -117,6 +136,20 @@ class Inputs:
         shape = self.key.shape[:-1]
         padding = [rule.present for rule in self.rules() if isinstance(rule, Padding)]
         return reduce(and_, (jnp.broadcast_to(x, shape) for x in padding)) if padding else None
+
+
+def _holds_tracer(value: object) -> bool:
+    """Return whether a function closes over, or was given, an array that is being traced.
+
+    The arrays of a `jax.tree_util.Partial` are arguments, and do not count.
+    """
+    if isinstance(value, jax.tree_util.Partial):
+        return _holds_tracer(value.func)
+    if isinstance(value, partial):
+        return any(map(_holds_tracer, (value.func, *value.args, *value.keywords.values())))
+    cells = getattr(value, "__closure__", None) or ()
+    held = [cell.cell_contents for cell in cells]
+    return isinstance(value, jax.core.Tracer) or any(map(_holds_tracer, held))
 
 
 def heads_first(x: jax.Array, layout: AxisLayout) -> jax.Array:
