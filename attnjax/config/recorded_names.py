@@ -10,6 +10,7 @@ from attnjax.config.walk import field_names
 PACKAGE = "attnjax."
 
 RECORDED = {
+    "Addition": ("attnjax.Addition", "seed digits train test"),
     "NoResidual": ("attnjax.NoResidual", ""),
     "AdaptiveTemperature": ("attnjax.attention.adaptive_temperature.AdaptiveTemperature", ""),
     "LearnedScale": ("attnjax.attention.align.LearnedScale", ""),
