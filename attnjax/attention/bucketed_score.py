@@ -37,8 +37,10 @@ def distance_bucket(
         buckets //= 2
         start, back = jnp.where(ahead > 0, buckets, 0), jnp.abs(ahead)
     exact = buckets // 2
-    # a distance of 0 is below `exact`; its logarithm is not used
-    share = jnp.log(jnp.maximum(back, 1) / exact) / np.log(most / exact)
+    # a distance of 0 is below `exact`; its logarithm is not used. In float32, as in the program of
+    # the paper: rounding in float64 puts distances at the edge of a bucket into the one before
+    ratio = jnp.maximum(back, 1).astype(jnp.float32) / exact
+    share = jnp.log(ratio) / float(np.log(most / exact))
     far = exact + (share * (buckets - exact)).astype(jnp.int32)
     return start + jnp.where(back < exact, back, jnp.minimum(far, buckets - 1))
 

@@ -137,8 +137,14 @@ def _derivative(
     return weights, speed * (tangents[0] - mean)
 
 
+def _root(weights: jax.Array) -> jax.Array:
+    """Return the square roots of weights; the derivative is 0, not infinity, where they are 0."""
+    support = weights > 0
+    return jnp.where(support, jnp.sqrt(jnp.where(support, weights, 1)), 0)
+
+
 _sparsemax.defjvp(partial(_derivative, _sparsemax, jnp.sign))
-_entmax15.defjvp(partial(_derivative, _entmax15, jnp.sqrt))
+_entmax15.defjvp(partial(_derivative, _entmax15, _root))
 
 
 class Sparsemax(Align):

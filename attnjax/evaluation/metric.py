@@ -63,6 +63,11 @@ class Metric(ABC):
 
 def check_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
     """Refuse texts that cannot be compared one by one."""
+    for given in (hypotheses, references):
+        if isinstance(given, str):
+            raise UserError(
+                f"a metric compares a list of texts with a list of references; got {given[:80]!r}"
+            )
     if len(hypotheses) != len(references):
         raise UserError(
             "each reference needs one hypothesis; "

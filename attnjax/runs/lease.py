@@ -191,7 +191,8 @@ def _holder(folder: Path, *, locked: bool | None, now: float) -> Holder | None:
         lease, silence = UNKNOWN, 0.0
     else:
         if lease.machine != _machine() or not lease.locked or locked is None:
-            alive = not lease.released and silence < SECONDS_OF_SILENCE
+            # a sign from the future is of a clock that was ahead: a living process gives others
+            alive = not lease.released and abs(silence) < SECONDS_OF_SILENCE
             return Holder(lease, silence) if alive else None
     # the lock tells at once whether a process of this machine has ended
     return Holder(lease, silence) if locked is False else None

@@ -32,6 +32,12 @@ def test_buckets_hold_near_distances_alone_and_far_ones_by_their_logarithm():
     assert (jnp.diff(past[:200]) <= 0).all()
 
 
+def test_a_distance_at_the_edge_of_a_bucket_is_in_it_in_any_precision(float64):
+    """log(64 / 8) / log(128 / 8) is 3/4, and rounding to float64 must not put it below."""
+    bucket = distance_bucket(jnp.array([-16, -32, -64, -63]), buckets=32, most=128)
+    assert bucket.tolist() == [10, 12, 14, 13]
+
+
 def test_each_distance_gets_the_number_of_its_bucket(float64):
     x = drawn()
     module = MultiHead(head=Attention(score=Bucketed(score=Dot(), buckets=8, most=4)), heads=H)

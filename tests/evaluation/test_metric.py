@@ -55,6 +55,9 @@ def test_texts_without_a_partner_are_refused(metric: Metric):
         metric.score(["a", "b"], ["a", "b", "c"])
     with pytest.raises(UserError, match="got none"):
         metric.score([], [])
+    for texts in (("a b", "a b"), ("a b", ["a b"]), (["a b"], "a b")):
+        with pytest.raises(UserError, match="a list of texts with a list of references; got 'a b'"):
+            metric.score(*texts)
 
 
 def test_a_metric_without_its_methods_cannot_be_made():

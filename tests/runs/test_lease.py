@@ -114,6 +114,16 @@ def test_a_sign_of_life_keeps_a_run(tmp_path, monkeypatch):
         assert found.silence < 60
 
 
+def test_a_sign_of_life_from_the_future_is_none(tmp_path, monkeypatch):
+    """A process died while the clock was a day ahead: others do not wait for that day."""
+    with leased([tmp_path]) as leases:
+        grow_old(tmp_path, -86_400)
+        monkeypatch.setattr(lease, "_machine", lambda: "elsewhere")
+        assert holder(tmp_path) is None
+        leases.touch()  # one that lives gives another sign
+        assert holder(tmp_path) is not None
+
+
 def test_all_runs_or_none(tmp_path):
     with leased([tmp_path / "b"]):
         with (
