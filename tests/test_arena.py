@@ -1,10 +1,12 @@
 """The arena: a row of one's own beside its records, its table, its picture, and its page."""
 
+import math
 import re
 import runpy
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +27,7 @@ from attnjax.results.read import read_records, read_runs, recordings, write as w
 ROOT = Path(__file__).parents[1]
 TINY = ROOT / "tests" / "tiny_arena.py"
 PROGRAM = ROOT / "docs" / "programs" / "arena.py"
+BEYOND = "label_accuracy_beyond"
 NOW = "2026-11-26T18:00:00+00:00"
 
 
@@ -92,6 +95,34 @@ def test_cells_have_means_intervals_and_the_best_of_each_column(folder):
     (part,) = crossings.with_intervals(summary)
     assert part.text == "parity"
     assert re.fullmatch(r"\d+\.\d \(\d+\.\d to \d+\.\d\)", part.rows[0][1])
+
+
+def test_a_cell_of_fewer_seeds_says_so_and_one_that_diverged_is_below_all(folder):
+    loaded, records = load(folder / "arena.py"), read_records(folder / "records")
+
+    def with_beyond(record, value):
+        metrics = (
+            one if one.name != BEYOND else replace(one, value=value) for one in record.metrics
+        )
+        return replace(record, metrics=tuple(metrics))
+
+    def told(softmax, lstm):
+        """The cells of parity, by the shares beyond the trained length, of each seed."""
+        rows = {"parity-softmax": softmax, "parity-lstm": lstm}
+        made = [
+            with_beyond(record, rows[record.variant][record.seed - first])
+            for record in records
+            if record.seed < first + len(rows[record.variant])
+        ]
+        shares, _ = crossings.parts(judge(loaded, made))
+        return [row[1].partition(" / ")[2] for row in shares.rows]
+
+    first = min(record.seed for record in records)
+    assert told([0.5] * 3, [0.4] * 3) == ["50*", "40"]
+    assert told([0.9], [0.4] * 3) == ["90 (1)", "40*"]
+    assert told([0.9], [0.4]) == ["90*", "40"]
+    assert told([math.nan, 0.9, 0.9], [0.4] * 3) == ["nan", "40*"]
+    assert told([math.nan] * 3, [math.nan] * 3) == ["nan", "nan"]
 
 
 def test_the_picture_of_a_crossing_is_its_table_of_shades(folder, tmp_path):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.statistics import CONFIDENCE, share_interval
@@ -16,6 +16,7 @@ STATE, CACHE = MetricKey("state_numbers"), MetricKey("cache_numbers")
 
 LEGEND = (
     "% right, the mean over seeds, at lengths of training / at greater lengths; *: none is above it"
+    "; (2): of 2 seeds where others have more"
 )
 COSTS = (
     "of the first column: parameters, numbers that a layer keeps, and milliseconds of an update of "
@@ -36,12 +37,15 @@ class Part:
 class CrossedCell:
     """The numbers of a row in a column: for each metric mean and interval; None: not measured.
 
-    `best` says whether no other row's mean of the last metric is above it.
+    `seeds` is their number, and `few` says whether another cell of the column has more; `best` says
+    whether no mean of the last metric is above that of this cell, of those with the most seeds.
     """
 
     row: str
     column: str
     values: tuple[tuple[float, float, float] | None, ...]
+    seeds: int
+    few: bool = False
     best: bool = False
 
     @property
@@ -61,20 +65,25 @@ def cells(summary: Summary) -> list[CrossedCell]:
             row = measured.get(crossing.variant(name, column))
             if row is not None:
                 values = tuple(_share(row, MetricKey(metric)) for metric in metrics)
-                found.append(CrossedCell(row=name, column=column, values=values))
-    top = {
-        column: max((_last(cell) for cell in found if cell.column == column), default=math.nan)
-        for column in crossing.columns
-    }
+                seeds = len({*row.seeds})
+                found.append(CrossedCell(row=name, column=column, values=values, seeds=seeds))
     return [
-        CrossedCell(row=c.row, column=c.column, values=c.values, best=_last(c) >= top[c.column])
-        for c in found
+        _compared(cell, [other for other in found if other.column == cell.column]) for cell in found
     ]
 
 
+def _compared(cell: CrossedCell, column: Sequence[CrossedCell]) -> CrossedCell:
+    """Return a cell that knows whether it has fewer seeds than others, or is the best of most."""
+    most = max(other.seeds for other in column)
+    top = max(_last(other) for other in column if other.seeds == most)
+    few = cell.seeds < most
+    return replace(cell, few=few, best=not few and math.isfinite(top) and _last(cell) == top)
+
+
 def _last(cell: CrossedCell) -> float:
+    """Return the mean of the last metric; one that is not finite is below all others."""
     value = cell.values[-1] if cell.values else None
-    return -math.inf if value is None else value[0]
+    return -math.inf if value is None or not math.isfinite(value[0]) else value[0]
 
 
 def _share(row: Row, key: MetricKey) -> tuple[float, float, float] | None:
@@ -134,7 +143,7 @@ def in_percent(cell: CrossedCell | None) -> str:
     """Return the means of a cell in words: "100 / 52*"."""
     if cell is None:
         return MISSING
-    return _percent(cell.means) + ("*" if cell.best else "")
+    return _percent(cell.means) + ("*" if cell.best else f" ({cell.seeds})" if cell.few else "")
 
 
 def _percent(shares: Sequence[float | None]) -> str:

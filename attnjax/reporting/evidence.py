@@ -11,6 +11,7 @@ from attnjax.reporting.number import MISSING, estimate, interval, number
 from attnjax.results.summary import (
     Change,
     ClaimRow,
+    Column,
     PublishedRow,
     Row,
     Summary,
@@ -43,16 +44,22 @@ def count(value: float | None) -> str:
 def best(summary: Summary, key: MetricKey) -> set[str]:
     """Return the variants with the best mean among those that were tested on the same test set.
 
-    A variant whose test set no other variant has is left out: it cannot be compared.
+    A variant whose test set no other variant has is left out: it cannot be compared. So is one with
+    fewer seeds than others, and one whose mean is not finite.
     """
     winners: set[str] = set()
     better = summary.better(key)
-    sets: dict[str, dict[str, float]] = defaultdict(dict)
+    sets: dict[str, dict[str, Column]] = defaultdict(dict)
     for row in summary.rows:
         column = row.column(key)
-        if better and column and row.test_set is not None and math.isfinite(column.mean):
-            sets[row.test_set][row.variant] = column.mean
-    for means in sets.values():
+        if better and column and row.test_set is not None:
+            sets[row.test_set][row.variant] = column
+    for columns in sets.values():
+        most = max(len(column.measured) for column in columns.values())
+        whole = {
+            name: column.mean for name, column in columns.items() if len(column.measured) == most
+        }
+        means = {name: mean for name, mean in whole.items() if math.isfinite(mean)}
         if len(means) > 1:
             top = max(means.values()) if better == "higher" else min(means.values())
             winners |= {variant for variant, mean in means.items() if mean == top}

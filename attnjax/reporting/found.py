@@ -5,6 +5,7 @@ sentence.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,12 +14,15 @@ from attnjax.reporting.number import number
 from attnjax.reporting.recorded import Recorded
 from attnjax.reporting.rerun import minutes_of
 from attnjax.results.description import with_setting
-from attnjax.results.summary import Judged
+from attnjax.results.summary import ClaimRow, Judged
 
 MOST = 40
 """The most rows that one looks at."""
 
 DECIDED = ("reproduced", "not reproduced")
+
+SPLIT = "≠"
+"""The mark of exact counts that have other verdicts on other machines."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,23 +90,22 @@ def _of(experiment: Recorded) -> Iterator[FoundRow]:
     claims = experiment.loaded.ablation.claims
     counts = list[Judged]()
     for claim, judged in zip(claims, experiment.summary.judged, strict=True):
-        if judged.source is None or not judged.rows:
+        row = judged.weakest
+        if judged.source is None or row is None:
             continue
-        if next(iter(judged.rows.values())).basis == "count":
+        if row.basis == "count":
             counts.append(judged)
         else:
-            yield _finding(experiment, judged, judged.source, claim.variants)
+            yield _finding(experiment, judged, row, claim.variants)
     if counts:
         yield _of_counts(experiment, counts)
 
 
 def _finding(
-    experiment: Recorded, judged: Judged, source: str, variants: Sequence[str]
+    experiment: Recorded, judged: Judged, row: ClaimRow, variants: Sequence[str]
 ) -> FoundRow:
-    place, _, printed = source.partition(": ")
-    rows = judged.rows
-    row = next(iter(rows.values()))
-    each = {kind: f"{say.verdict(row)} on {kind}" for kind, row in rows.items()}
+    place, _, printed = (judged.source or "").partition(": ")
+    each = {kind: f"{say.verdict(row)} on {kind}" for kind, row in judged.rows.items()}
     return FoundRow(
         experiment=with_setting(experiment.loaded),
         place=place,
@@ -118,9 +121,15 @@ def _finding(
 
 
 def _of_counts(experiment: Recorded, counts: Sequence[Judged]) -> FoundRow:
-    verdicts = [row.verdict for judged in counts for row in [*judged.rows.values()][:1]]
+    verdicts = Counter(
+        say.MARKS[row.verdict] if judged.agreed else SPLIT
+        for judged in counts
+        if (row := judged.weakest) is not None
+    )
     places = dict.fromkeys((judged.source or "").partition(": ")[0] for judged in counts)
-    reproduced, number = verdicts.count("reproduced"), len(counts)
+    reproduced, number = verdicts[say.MARKS["reproduced"]], len(counts)
+    shown = {mark: verdicts[mark] for mark in (*say.MARKS.values(), SPLIT)}
+    decided = [say.MARKS[verdict] for verdict in DECIDED]
     variants = [*experiment.loaded.ablation.variants]
     return FoundRow(
         experiment=with_setting(experiment.loaded),
@@ -129,10 +138,10 @@ def _of_counts(experiment: Recorded, counts: Sequence[Judged]) -> FoundRow:
         printed="",
         ours=f"{reproduced} of {number} in their regions",
         seeds=0,
-        verdict=f"✓ {reproduced}, ✗ {number - reproduced}",
+        verdict=", ".join(f"{mark} {n}" for mark, n in shown.items() if n or mark in decided),
         minutes=minutes_of(experiment, variants),
         command=_command(experiment, variants),
-        rank=(True, True),
+        rank=(sum(verdicts[mark] for mark in decided) == number, True),
     )
 
 

@@ -152,9 +152,8 @@ def _row(judged: Judged) -> str:
 
     absent = ", ".join(judged.absent)
     cells = ("…", f"no record of {absent}" if absent else "not measured", "")
-    if rows:
-        first = next(iter(rows.values()))
-        verdict = say.verdict(first) if judged.agreed else "; ".join(of_each(say.verdict))
+    if (row := judged.weakest) is not None:
+        verdict = say.verdict(row) if judged.agreed else "; ".join(of_each(say.verdict))
         estimates, seeds = of_each(say.evidence), map(_seeds, rows.values())
         cells = (verdict, "<br>".join(estimates), "<br>".join(seeds))
     return _cells((text, *cells))

@@ -66,7 +66,7 @@ class Counted(NamedTuple):
     @classmethod
     def of(cls, judged: Judged, experiment: Recorded) -> Self | None:
         """Return what is counted of a claim; None: it waits for runs."""
-        row = next(iter(judged.rows.values()), None)
+        row = judged.weakest
         if row is None or (judged.agreed and row.verdict == "not judged yet"):
             return None
         return cls(

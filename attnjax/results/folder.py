@@ -79,7 +79,7 @@ def summarize(
             compares runs tested on different sentences.
     """
     runs = read_runs(folder)
-    check_alike(record.run.folder for record in runs if record.run and record.stage == "chosen")
+    check_alike(record.run.folder for record in runs if record.run and record.stage != "tuning")
     stand_ins = standing_in(loaded, records, runs).records if records else ()
     failed = {name: failures.reason(folder / name) for name in loaded.ablation.variants}
     reasons = {name: reason for name, reason in failed.items() if reason}

@@ -1,10 +1,10 @@
 """The judge of records: the rows of an experiment, its claims with verdicts, published figures.
 
-A claim is judged for each kind of machine that has all planned seeds, because rounding differs
-between machines and moves verdicts. If no kind has all, the seeds of all machines count together.
+A claim is judged for each kind of machine that has all planned seeds, see
+`attnjax.results.machines`; a row has the runs of one kind.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -19,8 +19,10 @@ from attnjax.experiment.claims import Claim, Verdict, changes_meaning
 from attnjax.experiment.design import claim_digest
 from attnjax.experiment.estimands import Difference, RunMetrics, Slope
 from attnjax.experiment.load import ExperimentFile
+from attnjax.experiment.tuning import in_words
 from attnjax.results.description import described, with_setting
 from attnjax.results.fit import fitting
+from attnjax.results.machines import by_machine, in_rows
 from attnjax.results.record import Record
 from attnjax.results.summary import (
     ClaimRow,
@@ -53,7 +55,11 @@ def judge(
     """
     ablation, kept = loaded.ablation, fitting(loaded, records)
     variants = variants_of(loaded, kept, records)
-    rows = tuple(_row(name, variant) for name, variant in variants.items())
+    counted = in_rows(variants, ablation)
+    rows = tuple(_row(name, runs) for name, runs in counted.items())
+    shown = {id(run.record) for runs in counted.values() for run in runs}
+    chosen = (record for variant in variants.values() for record in variant.records)
+    apart = tuple(record for record in chosen if id(record) not in shown)
     others = {name: reason for name in variants if (reason := _another(name, variants))}
     judged = tuple(_judged(claim, loaded, variants, others, failed) for claim in ablation.claims)
     published, left_out = _figures(ablation, rows, others)
@@ -62,6 +68,7 @@ def judge(
         title=loaded.title or loaded.name,
         note=loaded.note,
         rows=rows,
+        apart=apart,
         tied=tuple(record for record in kept if record.tied),
         earlier=tuple(record for record in records if record.run is None and record not in kept),
         paper=f"attnjax run {loaded.name} --setting paper" if "paper" in ablation.settings else "",
@@ -72,24 +79,34 @@ def judge(
         command=f"attnjax run {with_setting(loaded)}",
         crossing=ablation.crossing,
     )
-    return described(summary, loaded, variants)
+    summary = described(summary, loaded, variants)
+    return replace(summary, remarks=(*summary.remarks, *_of_apart(apart)))
 
 
-def _row(name: str, variant: Variant) -> Row:
+def _of_apart(records: Sequence[Record]) -> Iterator[str]:
+    """Yield which runs are in no row, as others on a kind of machine, or at other values, are."""
+    alike: dict[str, list[int]] = {}
+    for record in records:
+        tuned = in_words([*record.tuned.values()])
+        where = f"{record.variant} on {record.kind}{f', tuned to {tuned}' if tuned else ''}"
+        alike.setdefault(where, []).append(record.seed)
+    for where, seeds in alike.items():
+        yield f"beside the rows, not in their means: {where}, seeds {', '.join(map(str, seeds))}"
+
+
+def _row(name: str, runs: Sequence[Measured]) -> Row:
     directions: dict[MetricKey, Better | None] = {
-        item.key: item.better
-        for record in variant.records
-        for item in map(Measurement.of, record.metrics)
+        item.key: item.better for run in runs for item in map(Measurement.of, run.record.metrics)
     }
-    sentences = [run.numbers.sentences for run in variant.chosen if run.numbers.sentences]
+    sentences = [run.numbers.sentences for run in runs if run.numbers.sentences]
     return Row(
         variant=name,
-        records=tuple(variant.records),
+        records=tuple(run.record for run in runs),
         columns=tuple(
             Column(
                 key=key,
                 better=better,
-                values=tuple(run.numbers.metrics.get(key) for run in variant.chosen),
+                values=tuple(run.numbers.metrics.get(key) for run in runs),
                 length=_length(key, sentences),
             )
             for key, better in directions.items()
@@ -142,12 +159,13 @@ def _judged(
     another = next((others[name] for name in claim.variants if name in others), "")
     rows: dict[str, ClaimRow] = {}
     own = {name: variants[name] for name in claim.variants if name in variants}
-    machines = {} if another else _by_machine(own, len(own) == len({*claim.variants}), loaded)
+    complete = len(own) == len({*claim.variants})
+    machines = {} if another else by_machine(own, complete, loaded.ablation)
     for kind, places in machines.items():
         results = {name: _numbers(places[name, ()]) for name in own}
         tied = {
-            name: {values: _numbers(places[name, values]) for values in variant.tied}
-            for name, variant in own.items()
+            name: {at: _numbers(runs) for (row, at), runs in places.items() if row == name and at}
+            for name in own
         }
         verdict = loaded.ablation.judge(claim, results, tied)
         if verdict is not None:
@@ -157,49 +175,6 @@ def _judged(
             rows[kind] = replace(row, added=added, machine=kind if len(machines) > 1 else "")
     reason = "" if rows else another or _missing(claim, absent, failed)
     return Judged(text=claim.text, source=claim.source, rows=rows, absent=absent, reason=reason)
-
-
-type Place = tuple[str, tuple[float, ...]]
-"""A variant, and values that are tied with the chosen ones; (): the chosen ones."""
-
-
-def _by_machine(
-    variants: Mapping[str, Variant], complete: bool, loaded: ExperimentFile
-) -> dict[str, dict[Place, dict[int, Measured]]]:
-    """Return the runs of each kind of machine that has all planned seeds, else of all: {"": runs}.
-
-    A kind has its own runs, and those of others only for seeds and tied values that it lacks. If
-    variants of the claim are absent, not `complete`, no kind has all.
-    """
-    places: dict[Place, Sequence[Measured]] = {}
-    for name, variant in variants.items():
-        places[name, ()] = variant.chosen
-        places |= {(name, values): runs for values, runs in variant.tied.items()}
-    planned = {*loaded.ablation.planned_seeds}
-    kinds = dict.fromkeys(
-        run.record.kind for variant in variants.values() for run in variant.chosen
-    )
-    whole = [
-        kind
-        for kind in kinds
-        if complete
-        and all(
-            planned <= {run.record.seed for run in variant.chosen if run.record.kind == kind}
-            for variant in variants.values()
-        )
-    ]
-    return {
-        kind: {place: _seeds(runs, kind) for place, runs in places.items()}
-        for kind in whole or [""]
-    }
-
-
-def _seeds(runs: Sequence[Measured], kind: str) -> dict[int, Measured]:
-    """Return a run of each seed: one of this kind of machine, or the first."""
-    chosen: dict[int, Measured] = {}
-    for run in sorted(runs, key=lambda run: run.record.kind != kind):
-        chosen.setdefault(run.record.seed, run)
-    return dict(sorted(chosen.items()))
 
 
 def _numbers(runs: Mapping[int, Measured]) -> dict[int, RunMetrics]:

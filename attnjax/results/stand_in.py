@@ -74,10 +74,11 @@ def standing_in(
     taken, points, reasons = list[Record](), dict[str, list[Point]](), dict[str, str]()
     for name in loaded.ablation.variants:
         of_runs = [run for run in runs if run.variant == name]
-        own = _at_its_points([record for record in fit if record.variant == name], of_runs)
+        of_name = [record for record in fit if record.variant == name]
+        own = _at_its_points(of_name, of_runs)
         points[name] = _unique(record.tuned for record in own)
         taken += _one_a_seed(own, of_runs)
-        reasons[name] = _in_words(refused[name])
+        reasons[name] = _in_words([*refused[name], *_at_other_values(of_name, own, of_runs)])
     for name in loaded.ablation.variants:
         if not reasons[name] and not points[name]:
             reasons[name] = _of_other_settings(loaded, name, records, taken)
@@ -196,6 +197,21 @@ def _at_its_points(ordered: Sequence[Record], runs: Sequence[Record]) -> list[Re
     kinds = {record.kind for record in chosen}
     others = (record for record in ordered if record.tied and record.kind in kinds)
     return [*chosen, *(record for record in others if record.values(paths) != values)]
+
+
+def _at_other_values(
+    records: Sequence[Record], own: Sequence[Record], runs: Sequence[Record]
+) -> Iterator[str]:
+    """Yield why records of a variant, at other values than its `own` and its runs, are not taken.
+
+    Those of seeds that are there are left out.
+    """
+    there = [*own, *(run for run in runs if run.stage == "chosen")]
+    seeds = {record.seed for record in there if not record.tied}
+    for record in records:
+        if not record.tied and record.seed not in seeds:
+            others = in_words(there[0].values(tuple(record.tuned)))
+            yield f"tuned to {in_words([*record.tuned.values()])}, and other runs to {others}"
 
 
 def _one_a_seed(records: Sequence[Record], runs: Sequence[Record]) -> Iterator[Record]:

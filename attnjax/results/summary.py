@@ -54,7 +54,7 @@ class Row:
     """One variant and its finished runs at its own values.
 
     Attributes:
-        records: the runs, in the order of their seeds.
+        records: the runs, one a seed, in the order of their seeds, see `attnjax.results.machines`.
         by_length: the metric on parts of the test split by source length, where no measure has it.
     """
 
@@ -239,6 +239,12 @@ class Judged:
         """Whether all machines have the same verdict."""
         return len({row.verdict for row in self.rows.values()}) == 1
 
+    @property
+    def weakest(self) -> ClaimRow | None:
+        """The verdict with the largest p of all machines', or without one; None: there is none."""
+        rows = self.rows.values()
+        return max(rows, key=lambda row: math.inf if row.p is None else row.p, default=None)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedRow:
@@ -293,6 +299,8 @@ class Summary:
         title, note: the first line of the file's docstring, and the rest.
         remarks: sentences about data and runs that a reader must know.
         rows: the variants that have finished runs.
+        apart: the runs at chosen values that no row has: their seeds are in it on another kind of
+            machine, or at other values.
         tied: the runs at values that tuning ties with the chosen ones.
         earlier: the records that are not judged: of other settings than the file's, or of other
             data than the latest of their task.
@@ -311,6 +319,7 @@ class Summary:
     changes: tuple[Change, ...] = ()
     remarks: tuple[str, ...] = ()
     rows: tuple[Row, ...]
+    apart: tuple[Record, ...] = ()
     tied: tuple[Record, ...] = ()
     earlier: tuple[Record, ...] = ()
     fields: tuple[FieldRow, ...] = ()
@@ -327,7 +336,8 @@ class Summary:
     @property
     def records(self) -> list[Record]:
         """The runs that count, at chosen values and at those that are tied with them."""
-        return [*(record for row in self.rows for record in row.records), *self.tied]
+        of_rows = (record for row in self.rows for record in row.records)
+        return [*of_rows, *self.apart, *self.tied]
 
     @property
     def claims(self) -> tuple[ClaimRow, ...]:

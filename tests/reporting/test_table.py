@@ -10,7 +10,7 @@ from attnjax.reporting.evidence import best, evidence
 from attnjax.reporting.number import estimate, interval, measured, number
 from attnjax.reporting.table import plain, table
 from attnjax.results.summary import Change, LeftOut, Row
-from tests.reporting.fake import EXACT, judged, summary
+from tests.reporting.fake import EXACT, changed_column, judged, summary
 
 
 @pytest.mark.parametrize(
@@ -141,6 +141,9 @@ def test_the_best_is_one_of_those_with_the_same_test_set():
     assert best(replace(fake, rows=(alone, second, third)), EXACT) == {'<b>&"x'}
     nobody = tuple(of_test_split(row, {}) for row in fake.rows)
     assert best(replace(fake, rows=nobody), EXACT) == set()
+    few = changed_column(fake, 0, EXACT, values=(1.0, None, None))
+    few = changed_column(few, 1, EXACT, values=(0.1, 0.2, math.nan))
+    assert best(few, EXACT) == set(), "one row is left to compare: few seeds, or none, are no best"
     assert best(fake, fake.rows[0].columns[2].key) == set(), "it describes, and judges nothing"
 
 

@@ -3,12 +3,15 @@
 from dataclasses import replace
 from pathlib import Path
 
+from attnjax.config.serialize import to_json
 from attnjax.experiment import Claim, Value
 from attnjax.experiment.load import ExperimentFile
+from attnjax.results.read import settings_digest
 from attnjax.results.record import Record
 from attnjax.runs.versions import Machine
 
 TINY = Path(__file__).parents[2] / "tests" / "tiny.py"
+RATE = "optimizer.schedule.value"
 NOW = "2026-11-24T06:00:00+00:00"
 
 
@@ -32,3 +35,18 @@ def judged_by(short: ExperimentFile, seeds: int, low: float, first_seed: int = 0
     claim = Claim(text="enough", estimand=Value("exact_match", "scaled"), low=low)
     ablation = replace(short.ablation, seeds=seeds, first_seed=first_seed, claims=(claim,))
     return replace(short, ablation=ablation)
+
+
+def tuned_over(loaded: ExperimentFile, rates: tuple[float, ...]) -> ExperimentFile:
+    """The file, whose learning rate is tuned."""
+    return replace(loaded, ablation=replace(loaded.ablation, tune={RATE: rates}))
+
+
+def at_rate(
+    records: list[Record], loaded: ExperimentFile, rate: float, *, tied: bool = False
+) -> list[Record]:
+    """The records, of runs that tuning gave a rate."""
+    settings = settings_digest(
+        to_json(loaded.ablation.variants["scaled"], loaded.own), tuple(loaded.ablation.tune)
+    )
+    return [replace(made, settings=settings, tuned={RATE: rate}, tied=tied) for made in records]

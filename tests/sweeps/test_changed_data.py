@@ -164,14 +164,18 @@ def other_seed(here: Path) -> None:
         write_sealed(folder / name, content | {"data": content["data"] | {"train": "0" * 16}})
 
 
-def test_runs_of_different_data_are_not_put_together(here, capsys):
+@pytest.mark.parametrize("place", ["seed-1", "tied/optimizer.schedule.value=0.02/seed-1"])
+def test_runs_of_different_data_are_not_put_together(here, capsys, place):
+    """Nor are those at tied values, by which claims are judged too."""
     other_seed(here)
+    (here / "runs/digits/a" / place).parent.mkdir(parents=True, exist_ok=True)
+    (here / "runs/digits/a/seed-1").rename(here / "runs/digits/a" / place)
     for words in (["report", here / "runs"], ["record", here / "runs", "--to", here / "records"]):
         sentence = told(capsys, *words)
         assert "a/seed-0 and " in sentence
         assert "are runs of one task on other data: their train splits differ" in sentence
     assert not (here / "records").exists()
-    runs = [str(here / "runs/digits/a" / name) for name in ("seed-0", "seed-1")]
+    runs = [str(here / "runs/digits/a" / name) for name in ("seed-0", place)]
     assert main(["compare", *runs]) == 0
     assert "warning: " in (shown := capsys.readouterr().err)
     assert "are runs of one task on other data: their train splits differ" in shown
