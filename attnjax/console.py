@@ -1,12 +1,29 @@
-"""Lines and tables on a console."""
+"""Lines, tables and bars on a console."""
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 from unicodedata import category
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.segment import Segment
 from rich.table import Table
+
+SECONDS_OF_SPEED = 120.0
+"""The time left is estimated by so long: a batch of another shape is compiled first, on a GPU for
+up to a minute, and a mean over all updates would not forget it."""
+
+SECONDS_BETWEEN_BARS = 0.2
+"""The shortest time between two looks of a bar that another process draws."""
 
 
 class PlainConsole(Console):
@@ -28,6 +45,70 @@ class PlainConsole(Console):
             # rich's own moves of the cursor have `control`
             text = segment.text if segment.control else printable(segment.text)
             yield Segment(text, segment.style, segment.control)
+
+
+class RemoteConsole(PlainConsole):
+    """Standard error of a process whose lines and bars another process shows.
+
+    Lines are written as they are; what a bar shows is told. If no bars are `drawn`, lines say how
+    far a training is, as in a log.
+    """
+
+    def __init__(self, tell: Callable[[Any], None], *, drawn: bool) -> None:
+        """Set how a bar is told: its description, total, completed and words; None: it ends."""
+        super().__init__(stderr=True, color_system=None, force_terminal=drawn)
+        self.tell = tell
+
+    @contextmanager
+    def status(self, status: RenderableType, **_: Any) -> Iterator[None]:  # type: ignore[override]
+        """Tell a bar without steps for the time of a block."""
+        words = {"loss": "", "valid": "", "speed": ""}
+        self.tell({"bar": {"description": str(status), "total": None, "completed": 0, **words}})
+        try:
+            yield
+        finally:
+            self.tell({"bar": None})
+
+
+def bars(console: Console) -> Progress:
+    """Return bars of trainings, a row each, which a terminal shows; elsewhere nothing is."""
+    if isinstance(console, RemoteConsole):
+        return _RemoteBars(console)
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[loss]}"),
+        TextColumn("{task.fields[valid]}"),
+        TextColumn("{task.fields[speed]}"),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        speed_estimate_period=SECONDS_OF_SPEED,
+    )
+
+
+class _RemoteBars(Progress):
+    """A bar that another process draws."""
+
+    def __init__(self, console: RemoteConsole) -> None:
+        super().__init__(console=console, disable=True, speed_estimate_period=SECONDS_OF_SPEED)
+        self._tell, self._told = console.tell if console.is_terminal else _nothing, 0.0
+
+    def update(self, task_id: TaskID, **fields: Any) -> None:  # type: ignore[override]
+        super().update(task_id, **fields)
+        if time.monotonic() - self._told >= SECONDS_BETWEEN_BARS:
+            self._told, (task,) = time.monotonic(), self.tasks
+            steps = {"total": task.total, "completed": task.completed}
+            self._tell({"bar": {"description": task.description, **steps, **task.fields}})
+
+    def stop(self) -> None:
+        super().stop()
+        self._tell({"bar": None})
+
+
+def _nothing(_: Any) -> None:
+    pass
 
 
 def printable(text: str) -> str:

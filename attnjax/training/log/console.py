@@ -4,14 +4,10 @@ import time
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from attnjax.console import print_line
+from attnjax.console import bars, print_line
 
 SECONDS_BETWEEN_LINES = 60  # the longest time without a line in a log
-SECONDS_OF_SPEED = 120.0
-"""The time left is estimated by so long: a batch of another shape is compiled first, on a GPU for
-up to a minute, and a mean over all updates would not forget it."""
 
 
 class Display:
@@ -19,18 +15,7 @@ class Display:
 
     def __init__(self, console: Console, *, title: str, steps: int) -> None:
         self._console, self._title, self._steps = console, title, steps
-        self._bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[loss]}"),
-            TextColumn("{task.fields[valid]}"),
-            TextColumn("{task.fields[speed]}"),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-            speed_estimate_period=SECONDS_OF_SPEED,
-        )
+        self._bar = bars(console)
         self._task = self._bar.add_task(title, total=steps, loss="", valid="", speed="")
         self._bar.start()
         self._last = time.monotonic()
