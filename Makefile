@@ -14,7 +14,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 ablation: $(READY)
-	$(BIN)/attnjax run scaling_and_heads
+	$(BIN)/attnjax run scaling_and_heads --jobs auto
 
 # The tests of a file share what they train and compile, so one process runs them.
 test: lint

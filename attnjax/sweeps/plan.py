@@ -84,8 +84,9 @@ class Sweep:
         variants: the names of the variants to run; (): all.
         seeds: the number of runs of each variant; None: as many as the file says.
         only: the seeds to run, out of these; (): all.
-        together: the most seeds that train together; None: see `groups.seeds_together`.
+        together: the most seeds that train together; None: see `division`.
         folder: the folder of the experiment, with all its runs.
+        by_workers: whether workers of one command train it, each on a device of its own.
         profiled_steps: the number of steps of each training of which a trace is written.
         records: records of files, those of which that fit stand in for runs.
         corpora: the data of tasks as they are now, which records are compared with.
@@ -99,6 +100,7 @@ class Sweep:
     together: int | None = None
     folder: Path
     overrides: tuple[Override, ...]
+    by_workers: bool = False
     profiled_steps: int = 0
     records: tuple[Record, ...] = ()
     corpora: Mapping[Task, Corpus] = field(default_factory=dict, compare=False)
@@ -216,12 +218,11 @@ class Sweep:
     def chosen(self) -> dict[str, Experiment]:
         """Return the variants to run by name, with the overrides applied."""
         ablation, seeds = self.loaded.ablation, self.all_seeds
-        for seed in self.only:
-            if seed not in seeds:
-                raise UserError(
-                    f"there is no seed {seed}: each variant has the seeds {seeds[0]} to "
-                    f"{seeds[-1]}; --seeds gives it more"
-                )
+        if unknown := [seed for seed in self.only if seed not in seeds]:
+            raise UserError(
+                f"there is no seed {unknown[0]}: each variant has the seeds {seeds[0]} to "
+                f"{seeds[-1]}; --seeds gives it more"
+            )
         names = self.variants or ablation.variants
         chosen = _overridden({name: ablation.variant(name) for name in names}, self.overrides)
         _check_defined(ablation, chosen, self.overrides)

@@ -3,13 +3,14 @@
 A finished run is not run again, unless `training.steps` has grown; an interrupted run goes on. The
 points of a grid, the seeds, and the seeds at tied points are runs alike; see `attnjax.sweeps.plan`.
 Runs train together, in groups. Several processes, of several machines, may work on one sweep
-(`attnjax.runs.lease`).
+(`attnjax.runs.lease`); those of one command begin at different variants, and come to each other's
+at last.
 """
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 from rich.console import Console
 
@@ -23,20 +24,15 @@ from attnjax.runs import failures
 from attnjax.runs.failures import SweepFailures
 from attnjax.runs.initial_parameters import source_of
 from attnjax.runs.lease import Leases, Taken, leased
-from attnjax.runs.run_folder import check
+from attnjax.runs.run_folder import RESULT, check
 from attnjax.sweeps.checks import check_recipes, compared, waiting
+from attnjax.sweeps.division import Division
 from attnjax.sweeps.finish import finish
-from attnjax.sweeps.groups import (
-    Group,
-    Stage,
-    Trainables,
-    seed_groups,
-    seeds_together,
-    tuning_groups,
-)
+from attnjax.sweeps.groups import Group, Stage, Trainables
 from attnjax.sweeps.outcomes import Outcomes, Say
 from attnjax.sweeps.plan import PlannedRun, PlannedVariant, Sweep
 from attnjax.sweeps.train import train
+from attnjax.sweeps.worker import Member
 
 SECONDS_BETWEEN_LOOKS = 10.0
 """How often a process that has nothing to train looks at the runs that other processes train."""
@@ -45,27 +41,30 @@ NOT_OF_A_RUN = (Interrupted, MachineError, OSError)
 """Errors that do not concern a single run, and end the sweep."""
 
 
-def sweep(plan: Sweep, console: Console) -> dict[str, str]:
+def sweep(plan: Sweep, console: Console, member: Member | None = None) -> dict[str, str]:
     """Tune every variant, and train, decode and measure every run that is not finished yet.
 
     Returns why runs and tunings failed, by their folders' names: a group that fails does not stop
     the others, and calling again tries it again. Runs that other processes train are waited for,
-    and taken up when those processes die.
+    and taken up when those processes die. `member` says which of a command's workers this process
+    is; None: it is none.
 
     Raises:
         UserError: the experiment cannot be run as it is; nothing that was saved is lost.
         Interrupted: a signal came; calling again resumes.
         Exception: the only group to be run failed.
     """
+    member = member or Member()
     work, report = (
-        Work(plan, console),
+        Work(plan, console, member),
         LiveReport(folder=plan.folder, loaded=plan.loaded, records=plan.records),
     )
     for group in work.runs():
         with work.locked(group) as leases:
             if leases is not None:
                 finish(group, train(group, leases, console), leases, console)
-                report.update()
+        member.finished()
+        report.update()
     reasons = work.outcomes.failed.reasons
     return {str(run.relative_to(plan.folder)): why for run, why in reasons.items()}
 
@@ -73,15 +72,19 @@ def sweep(plan: Sweep, console: Console) -> dict[str, str]:
 class Work:
     """What is left of a plan, in groups that train together."""
 
-    def __init__(self, plan: Sweep, console: Console) -> None:
+    def __init__(self, plan: Sweep, console: Console, member: Member) -> None:
         """Check everything, before the first run is trained."""
+        self._member = member
         self._say = partial(print_line, console)
         self._corpora = Corpora(self._say)
         self._plan = plan = compared(plan, self._corpora)
         failed = SweepFailures(plan.folder, console)
         self._waiting = waiting(plan, self._corpora, self._say)
-        self.outcomes = Outcomes(failed, self._say, only=len(self._waiting) == 1)
-        self._trainables = Trainables(self._corpora)
+        only = len(self._waiting) == 1 and not member.of_command
+        self.outcomes = Outcomes(failed, self._say, only=only)
+        trainables = Trainables(self._corpora)
+        self._division = Division(self._plan, trainables, self.outcomes, self._say)
+        self._seeds = {run.folder for variant in self._waiting for run in variant.seeds}
 
     def runs(self) -> Iterator[Group]:
         """Yield the groups that are free, variant by variant, until nothing is left.
@@ -90,12 +93,13 @@ class Work:
         Results are read on the way: those of a grid say at which point the seeds train. What other
         processes hold is looked at again at the end.
         """
-        before = ""
+        before, count = "", len(self._waiting)
+        first = self._member.begin_at(count)
         while True:
             self.outcomes.held.clear()
-            for number, variant in enumerate(self._waiting, start=1):
-                count = len(self._waiting)
-                place = "" if count == 1 else f" (variant {number} of {count})"
+            for index in (*range(first, count), *range(first)):
+                variant = self._waiting[index]
+                place = "" if count == 1 else f" (variant {index + 1} of {count})"
                 yield from self._runs_of(self._look(variant), f"{variant.name}{place}")
             if not self.outcomes.held:
                 return
@@ -104,7 +108,7 @@ class Work:
             if sentence != before:
                 self._say(sentence)
             before = sentence
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+            self._member.wait(SECONDS_BETWEEN_LOOKS)
 
     def _runs_of(self, variant: PlannedVariant, title: str) -> Iterator[Group]:
         """Yield the groups of a variant that are free."""
@@ -133,36 +137,29 @@ class Work:
         """Yield the groups of a stage that are free, one after the other."""
         left = {run.folder for run in self._plan.unfinished(runs)}
         stage = Stage(variant=variant, runs=runs, title=title, left=left, tunes=tunes)
-        while free := [group for group in self._groups(stage) if not self._waits(group)]:
+        while free := [group for group in self._division.groups(stage) if not self._waits(group)]:
             yield free[0]
 
-    def _groups(self, stage: Stage) -> list[Group]:
-        """Group the runs of a stage that are neither finished nor have failed."""
-        variant, unfinished = stage.variant, self._plan.unfinished(stage.runs)
-        if not unfinished or self.outcomes.failed.has(variant.folder):
-            return []
-        if stage.tunes:
-            tuning = tuning_groups(variant, unfinished)
-            return [
-                Group(stage=stage, runs=runs, trainable=self._trainables.of(alike))
-                for alike, runs in tuning.items()
-            ]
-        trainable = self._trainables.of(stage.runs[0].experiment)
-        together, failed = self.outcomes.together, self.outcomes.failed
-        if variant.name not in together:
-            together[variant.name] = seeds_together(variant, trainable, unfinished, self._say)
-        groups = seed_groups(stage.runs, unfinished, together[variant.name])
-        left = [[run for run in runs if not failed.has(run.folder)] for runs in groups]
-        return [Group(stage=stage, runs=runs, trainable=trainable) for runs in left if runs]
-
     def _waits(self, group: Group) -> bool:
-        """Return whether another process has a run of the group, or one that it begins with."""
+        """Return whether another process has a run of the group, or must first do its source."""
         above, held = self._plan.above, self.outcomes.held
         sources = {source_of(run.experiment, run.manifest.seed, above) for run in group.runs}
+        if coming := sorted(filter(self._coming, sources)):
+            held |= dict.fromkeys(coming, Taken(coming[0], "is to be trained first"))
         needed = sorted(held.keys() & {*sources, *group.folders})
         if needed:
             held |= dict.fromkeys(group.folders, held[needed[0]])
         return bool(needed)
+
+    def _coming(self, source: Path) -> bool:
+        """Return whether a run that others begin with is one of this sweep's, and is still left."""
+        failed = self.outcomes.failed
+        return (
+            source in self._seeds
+            and not (source / RESULT).exists()
+            and not failed.has(source)
+            and not failed.has(source.parent)
+        )
 
     def _look(self, variant: PlannedVariant) -> PlannedVariant:
         """Plan a variant again, by the results that are there now."""
@@ -205,7 +202,7 @@ class Work:
         leases = None
         try:
             with leased(group.folders) as leases:
-                left = [other.runs for other in self._groups(group.stage)]
+                left = [other.runs for other in self._division.groups(group.stage)]
                 yield leases if group.runs in left else None
         except Taken as error:
             self.outcomes.hold(group.folders, error)

@@ -12,7 +12,7 @@ from attnjax.cli.main import main
 from attnjax.errors import MachineError, UserError
 from attnjax.runs import failures
 from attnjax.runs.failures import SweepFailures
-from attnjax.sweeps import groups, sweep
+from attnjax.sweeps import division, sweep
 from attnjax.training.loop import loop
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
@@ -126,8 +126,8 @@ def test_a_group_that_needs_too_much_memory_is_halved(words, tmp_path, monkeypat
 
 @pytest.mark.long
 def test_seeds_train_together_as_far_as_they_fit(words, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(groups, "free_memory", lambda: 25)
-    monkeypatch.setattr(groups, "seed_memory", lambda _: 10)
+    monkeypatch.setattr(division, "free_memory", lambda: 25)
+    monkeypatch.setattr(division, "seed_memory", lambda _: 10)
     trained = []
 
     def train(runs, *arguments, **named):

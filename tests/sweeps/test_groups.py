@@ -9,8 +9,8 @@ from attnjax.cli.main import main
 from attnjax.experiment.load import load
 from attnjax.runs.json_files import write_sealed
 from attnjax.runs.manifest import manifest, read
-from attnjax.sweeps import groups
-from attnjax.sweeps.groups import seed_groups
+from attnjax.sweeps import division
+from attnjax.sweeps.division import seed_groups
 from attnjax.sweeps.plan import PlannedRun
 from attnjax.training.train_setup import TrainSetup
 
@@ -91,7 +91,7 @@ def test_data_are_cut_into_batches_once_for_all_variants_and_groups(tmp_path, mo
 def test_a_cpu_trains_large_updates_one_seed_after_the_other(
     tmp_path, monkeypatch, capsys, most, size
 ):
-    monkeypatch.setattr(groups, "ALONE", most)
+    monkeypatch.setattr(division, "ALONE", most)
     words = ["--variant", "scaled", "--seeds", "2", "--training.steps", "1"]
     assert main(["run", str(TINY), "--runs", str(tmp_path), *words]) == 0
     folders = [*tmp_path.glob("tiny/scaled/seed-*")]

@@ -20,10 +20,10 @@ from attnjax.experiment.tuning import point_name
 from attnjax.reporting.table import plain
 from attnjax.results.folder import reload, summarize
 from attnjax.results.summary import Summary
-from attnjax.sweeps import plan as planning, sweep as sweeping, train
+from attnjax.sweeps import division, plan as planning, train
 from attnjax.sweeps.checks import check_corpus
+from attnjax.sweeps.division import tuning_groups
 from attnjax.sweeps.finish import validation_score
-from attnjax.sweeps.groups import tuning_groups
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.sweep import sweep
 from attnjax.trained.evaluate import evaluate
@@ -162,7 +162,7 @@ def test_what_is_there_is_not_tuned_again(path, runs, capsys, monkeypatch):
     monkeypatch.undo()
     copy = path.parent / "more"
     shutil.copytree(runs, copy)
-    monkeypatch.setattr(sweeping, "tuning_groups", None)
+    monkeypatch.setattr(division, "tuning_groups", None)
     assert run(path, copy, "--variant", "scaled", "--seeds", "2") == 0
     assert summary_of(copy).rows[0].seeds == (0, 1)
     settings = content(copy / "tuned" / "scaled" / "seed-1" / "config.json")["settings"]

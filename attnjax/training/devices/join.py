@@ -27,9 +27,9 @@ def join(environment: Mapping[str, str] = os.environ) -> None:
     Raises:
         UserError: the environment is incomplete or contradicts itself, or they cannot be joined.
     """
-    given = _given(environment)
-    if environment.get(COUNT) == "1" or (given is None and not _cluster(environment)):
+    if is_alone(environment):
         return
+    given = _given(environment)
     address, count, index = given or (environment.get(COORDINATOR), None, None)
     where = address or "the address that the cluster gives"
     giving_up = threading.Timer(SECONDS_TO_JOIN, _unreachable, (where, count, index))
@@ -50,6 +50,12 @@ def join(environment: Mapping[str, str] = os.environ) -> None:
         ) from error
     finally:
         giving_up.cancel()
+
+
+def is_alone(environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether the environment says of no other processes of this command, see `join`."""
+    given = _given(environment)
+    return environment.get(COUNT) == "1" or (given is None and not _cluster(environment))
 
 
 def _given(environment: Mapping[str, str]) -> tuple[str, int, int] | None:

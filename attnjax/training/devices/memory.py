@@ -34,6 +34,12 @@ def free_memory() -> int | None:
     return next((int(words[1]) * 1024 for words in lines if words[0] == "MemAvailable:"), None)
 
 
+def device_memory() -> int | None:
+    """Return the bytes of the smallest device, in use or not; None: unknown, as on a CPU."""
+    stats = [device.memory_stats() or {} for device in jax.local_devices()]
+    return min((memory["bytes_limit"] for memory in stats if "bytes_limit" in memory), default=None)
+
+
 def seed_memory(setup: TrainSetup) -> int:
     """Estimate from shapes alone the bytes that a device needs for each seed of a group.
 
