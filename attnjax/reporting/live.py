@@ -1,5 +1,6 @@
 """The report of a sweep that is still running: it is written anew, and loads itself again."""
 
+import math
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -7,7 +8,7 @@ from pathlib import Path
 
 from attnjax.errors import UserError
 from attnjax.experiment.load import ExperimentFile
-from attnjax.reporting.page import write
+from attnjax.reporting.page import FILE, write
 from attnjax.results.folder import summarize
 from attnjax.results.record import Record
 
@@ -30,15 +31,22 @@ class LiveReport:
     written: float = field(default_factory=time.monotonic)
 
     def update(self) -> None:
-        """Write the report of the runs that are finished, unless it was written a moment ago.
+        """Write the report of the runs that are finished, unless a process wrote it a moment ago.
 
         What cannot be summarized, such as a damaged run, must not end a training: it is said at the
         sweep's end.
         """
-        if time.monotonic() - self.written < SECONDS:
+        if time.monotonic() - self.written < SECONDS or self._age() < SECONDS:
             return
         with suppress(UserError):
             summary = summarize(self.folder, self.loaded, records=self.records)
             if summary.rows:  # there are none while the first variant is tuned
                 write(self.folder, summary, unfinished=True)
         self.written = time.monotonic()
+
+    def _age(self) -> float:
+        """Return the seconds since a process wrote the page; infinity: none has."""
+        try:
+            return time.time() - (self.folder / FILE).stat().st_mtime
+        except OSError:
+            return math.inf
