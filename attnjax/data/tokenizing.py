@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import batched
-from multiprocessing import parent_process
+from multiprocessing import current_process, parent_process
 from multiprocessing.context import SpawnContext, SpawnProcess
 from types import ModuleType
 from typing import Any
@@ -26,10 +26,11 @@ def map_chunks[Result](
 ) -> Iterator[Result]:
     """Yield a function's result for each chunk of examples; few chunks are in memory at a time.
 
-    `processes` processes call the function, which can be pickled; 0: this process does.
+    `processes` processes call the function, which can be pickled; 0: this process does, and so
+    does a worker of a `multiprocessing.Pool`, which may start no processes.
     """
     chunks = batched(examples, CHUNK)
-    if not processes:
+    if not processes or current_process().daemon:
         yield from map(call, chunks)
         return
     # spawned: a process with the threads of JAX cannot be forked
