@@ -161,6 +161,10 @@ def _read_value(wanted: Override, hint: Any) -> Any:
     return read[0]
 
 
+GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
+"""A whole number whose digits are grouped in threes, 1,000: neither 10,20 nor 1,5 is one."""
+
+
 def _parse(kind: Any, text: str) -> list[Any]:
     """Parse a text as a type: return a list of its value, or [] if it has none."""
     if kind is NoneType:
@@ -169,11 +173,11 @@ def _parse(kind: Any, text: str) -> list[Any]:
         return [word for word in get_args(kind) if str(word) == text]
     if kind is bool:
         return [text.lower() == "true"] if text.lower() in ("true", "false") else []
+    if kind is int and GROUPED.fullmatch(text):
+        return [int(text.replace(",", ""))]
     if kind in (int, float):
         with suppress(ValueError):
-            # commas may group an int's digits in threes (1,000): 10,20 is no number, 1,5 is 1.5
-            grouped = kind is int and re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+", text)
-            return [kind(text.replace(",", "") if grouped else text)]
+            return [kind(text)]
         return []
     if get_origin(kind) is tuple and get_args(kind)[1:] == (...,):
         (item_kind, _), *_ = alternatives(get_args(kind)[0])

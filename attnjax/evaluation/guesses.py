@@ -14,7 +14,7 @@ from attnjax.evaluation.measures.base import SPLIT
 from attnjax.evaluation.measures.labels import shares
 
 
-class Asked(NamedTuple):
+class AskedLabels(NamedTuple):
     """The labels of a split: for each label [L] its example, length of source, place and id.
 
     `sources` are the words of all examples [N, S], 0 after the last.
@@ -27,7 +27,7 @@ class Asked(NamedTuple):
     labels: np.ndarray
 
     @classmethod
-    def of(cls, split: Examples) -> "Asked":
+    def of(cls, split: Examples) -> "AskedLabels":
         """Return the labels of a split whose targets are pairs of a place and a label."""
         ends = split.source.lengths
         sources = split.source.padded(np.arange(len(split)), (len(split), int(ends.max())))
@@ -68,7 +68,7 @@ def shares_of_guesses(corpus: Corpus, longest: int) -> dict[str, tuple[float, fl
     position. The second one looks a source up in a table of all training sources, and is the first
     kind, or a guess by position, where that is better or the source is not there.
     """
-    test = Asked.of(corpus.splits[SPLIT])
+    test = AskedLabels.of(corpus.splits[SPLIT])
     majority = test.majority(longest)
     position = test.shares(by_position(corpus), longest)
     table = test.shares(by_table(corpus), longest)
@@ -91,7 +91,7 @@ def by_position(corpus: Corpus) -> np.ndarray:
     training; for a length that training does not have, the best one for the place, or for the last
     place before it that training has.
     """
-    train, test = Asked.of(corpus.splits["train"]), Asked.of(corpus.splits[SPLIT])
+    train, test = AskedLabels.of(corpus.splits["train"]), AskedLabels.of(corpus.splits[SPLIT])
     labels = np.unique(train.labels)
     right = np.stack([guess == train.labels for guess in _guesses(train, labels)])
     last = int(test.lengths.max())
@@ -117,7 +117,9 @@ def _best(
     return counts.argmax(0)[nearest], known[nearest] == wanted
 
 
-def _guesses(asked: Asked, labels: np.ndarray, width: int | None = None) -> Iterator[np.ndarray]:
+def _guesses(
+    asked: AskedLabels, labels: np.ndarray, width: int | None = None
+) -> Iterator[np.ndarray]:
     """Yield what each rule guesses, [L]: a label each, then words by three ways to count places."""
     for label in labels:
         yield np.full(len(asked.labels), label)
@@ -132,13 +134,13 @@ def by_table(corpus: Corpus) -> np.ndarray:
 
     A source that training does not have is guessed by position.
     """
-    train, test = Asked.of(corpus.splits["train"]), Asked.of(corpus.splits[SPLIT])
+    train, test = AskedLabels.of(corpus.splits["train"]), AskedLabels.of(corpus.splits[SPLIT])
     table = dict(zip(_keys(train), train.labels.tolist(), strict=True))
     guesses = zip(_keys(test), by_position(corpus).tolist(), strict=True)
     return np.array([table.get(key, guess) for key, guess in guesses])
 
 
-def _keys(asked: Asked) -> Iterator[tuple[bytes, int]]:
+def _keys(asked: AskedLabels) -> Iterator[tuple[bytes, int]]:
     """Yield the source and place of each label."""
     texts = [row[row != 0].tobytes() for row in asked.sources.astype(np.int32)]
     for example, place in zip(asked.examples.tolist(), asked.places.tolist(), strict=True):

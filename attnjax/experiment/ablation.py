@@ -146,6 +146,8 @@ class Ablation:
         named |= {figure.variant for figure in self.published}
         for name in sorted(named):
             self.variant(name)
+        if self.crossing is not None:
+            self.crossing.check(self.variants)
         check_grid(self.tune, self.base, self.variants)
         last = self.first_seed + MOST_SEEDS - 1
         if self.tune and max(self.tuning_seeds) >= self.first_seed and self.tune_seed <= last:

@@ -36,7 +36,8 @@ def enter(ablation: Ablation, name: str, changes: Mapping[str, Any]) -> Ablation
     With the records of the other rows only the new one is trained.
 
     Raises:
-        UserError: the ablation is not crossed, or has a row of this name.
+        UserError: the ablation is not crossed, or has a row or a variant of this name; the name is
+            empty, or is none of a folder.
     """
     crossing = ablation.crossing
     if crossing is None:
@@ -50,6 +51,8 @@ def enter(ablation: Ablation, name: str, changes: Mapping[str, Any]) -> Ablation
         )
         for column in crossing.columns
     }
+    if there := [variant for variant in added if variant in ablation.variants]:
+        raise UserError(f"the ablation has a variant {there[0]}: give the row another name")
     own = ablation.claims if crossing.entered else ()
     entered = replace(crossing, rows=(*crossing.rows, name), entered=(*crossing.entered, name))
     return replace(

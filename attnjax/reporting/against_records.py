@@ -189,30 +189,37 @@ def _made_otherwise(run: Record, record: Record) -> str:
 
 def _on_another(kind: str, loaded: ExperimentFile, paired: Sequence[Match]) -> str:
     """Say how far means over seeds differ from those of another kind of machine."""
-    sentence = f"on another kind of machine, {kind}:"
-    differences: dict[str, float] = {}
-    for variant in dict.fromkeys(pair.run.variant for pair in paired):
-        metric = loaded.ablation.variant(variant).metric
-        sides = [
-            (_measured(pair.run), _measured(pair.record))
-            for pair in paired
-            if pair.run.variant == variant and not pair.run.tied
-        ]
-        key = metric.key if metric else next((key for here, _ in sides for key in here), None)
-        both = [(here[key], there[key]) for here, there in sides if key in here and key in there]
-        if both:
-            here, there = np.mean(both, axis=0)
-            differences[f"{key} ({variant})"] = abs(float(here - there))
+    variants = dict.fromkeys(pair.run.variant for pair in paired)
+    known = {name: found for name in variants if (found := _means(name, loaded, paired))}
     words = []
-    if differences:
-        most = max(differences, key=lambda name: differences[name])
-        far = number(differences[most], 2)
-        words.append(f"means over seeds differ by at most {far}, in {most}")
+    if known:
+        far = max(known, key=lambda name: known[name][1])
+        key, most = known[far]
+        words.append(f"means over seeds differ by at most {number(most, 2)}, in {key} ({far})")
     other = {pair.run.variant for pair in paired if pair.run.tuned != pair.record.tuned}
     if other:
-        variants = "1 variant was" if len(other) == 1 else f"{len(other)} variants were"
-        words.append(f"{variants} tuned to another value")
-    return f"{sentence} {'; '.join(words) or 'no number is in both'}"
+        were = "1 variant was" if len(other) == 1 else f"{len(other)} variants were"
+        words.append(f"{were} tuned to another value")
+    said = "; ".join(words) or "no number is in both"
+    return f"on another kind of machine, {kind}: {said}"
+
+
+def _means(
+    variant: str, loaded: ExperimentFile, paired: Sequence[Match]
+) -> tuple[MetricKey, float] | None:
+    """Return the number that scores a variant, and how far its means differ; None: it has none."""
+    sides = [
+        (_measured(pair.run), _measured(pair.record))
+        for pair in paired
+        if pair.run.variant == variant and not pair.run.tied
+    ]
+    metric = loaded.ablation.variant(variant).metric
+    key = metric.key if metric else next((key for here, _ in sides for key in here), None)
+    both = [(here[key], there[key]) for here, there in sides if key in here and key in there]
+    if key is None or not both:
+        return None
+    here, recorded = np.mean(both, axis=0)
+    return key, abs(float(here - recorded))
 
 
 def _name(run: Record) -> str:

@@ -1,4 +1,4 @@
-"""One process at a time works on a folder; one that was killed is not waited for for ever."""
+"""Which processes work on a folder: one at a time, and those that this one may start."""
 
 import errno
 import fcntl
@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.data import preparation
+from attnjax.data import preparation, tokenizing
+from attnjax.data.corpus import Example
 from attnjax.data.preparation import alone
 from attnjax.errors import MachineError
 
@@ -122,3 +123,13 @@ def test_who_was_overtaken_does_not_go_on(tmp_path, no_locks):
         (tmp_path / "corpus.lease").unlink()
         with pytest.raises(MachineError, match="was taken over by another process"):
             works_on(check_alone)
+
+
+def test_a_worker_of_a_pool_starts_no_processes(monkeypatch):
+    """It is a daemon: starting one is an AssertionError of Python."""
+    examples = [Example(str(number), "") for number in range(5)]
+    monkeypatch.setattr(tokenizing, "CHUNK", 2)
+    monkeypatch.setattr(tokenizing, "ProcessPoolExecutor", None)
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
+    found = [*tokenizing.map_chunks(lambda chunk: [x.source for x in chunk], examples, 4)]
+    assert found == [["0", "1"], ["2", "3"], ["4"]]

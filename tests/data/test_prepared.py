@@ -8,7 +8,6 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
-from multiprocessing import current_process
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,6 @@ from attnjax.cli.main import main
 from attnjax.data import preparation, tokenizing
 from attnjax.data.batching import Batching
 from attnjax.data.corpora.parallel_text import ParallelText, Reversed, TabSeparated
-from attnjax.data.corpus import Example
 from attnjax.data.loaded import Corpora
 from attnjax.data.moses import MosesWords
 from attnjax.data.packed import Packed
@@ -149,16 +147,6 @@ def test_no_more_processes_than_cores_that_this_one_may_use(task, monkeypatch):
     for cores in ({0}, {3, 5, 8}):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: cores, raising=False)
         assert preparation._processes(task, "train") == len(cores)
-
-
-def test_a_worker_of_a_pool_starts_no_processes(monkeypatch):
-    """It is a daemon: starting one is an AssertionError of Python."""
-    examples = [Example(str(number), "") for number in range(5)]
-    monkeypatch.setattr(tokenizing, "CHUNK", 2)
-    monkeypatch.setattr(tokenizing, "ProcessPoolExecutor", None)
-    monkeypatch.setitem(current_process()._config, "daemon", True)
-    found = [*tokenizing.map_chunks(lambda chunk: [x.source for x in chunk], examples, 4)]
-    assert found == [["0", "1"], ["2", "3"], ["4"]]
 
 
 def test_tab_separated_pairs_and_vocabularies_of_a_run(folder):

@@ -14,7 +14,7 @@ from attnjax.data import (
     ShuffledBrackets,
 )
 from attnjax.data.corpus import Corpus
-from attnjax.evaluation.guesses import Asked, by_position, by_table, shares_of_guesses
+from attnjax.evaluation.guesses import AskedLabels, by_position, by_table, shares_of_guesses
 from attnjax.experiment.load import load
 from attnjax.runs.catalog import find
 
@@ -101,7 +101,7 @@ def test_the_shares_count_labels_within_and_lengths_beyond():
 
 
 def test_a_place_outside_a_source_has_no_word():
-    asked = Asked.of(TASKS["parity"].load().splits["test"])
+    asked = AskedLabels.of(TASKS["parity"].load().splits["test"])
     for places in (asked.places * 0 - 1, asked.lengths):
         assert (asked.words(places) == -1).all()
 

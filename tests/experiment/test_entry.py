@@ -11,7 +11,16 @@ from attnjax.config.vary import vary
 from attnjax.config.walk import differences
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import MetricKey
-from attnjax.experiment import AboveBest, BestOf, Claim, Difference, crossed, enter
+from attnjax.experiment import (
+    Ablation,
+    AboveBest,
+    BestOf,
+    Claim,
+    Crossing,
+    Difference,
+    crossed,
+    enter,
+)
 from attnjax.experiment.estimands import RunMetrics
 from attnjax.models import CausalRecurrence
 from tests import tiny, tiny_arena
@@ -65,6 +74,38 @@ def test_what_cannot_be_entered_is_refused():
         enter(tiny.ablation, "mine", MIXER)
     with pytest.raises(UserError, match="model.layer.self_atention"):
         enter(ARENA, "mine", {"model.layer.self_atention.heads": 4})
+    with pytest.raises(UserError, match="a row of a crossing has a name"):
+        enter(ARENA, "", MIXER)
+    there = {**ARENA.variants, "parity-mine": ARENA.variants["parity-lstm"]}
+    with pytest.raises(UserError, match="has a variant parity-mine: give the row another name"):
+        enter(replace(ARENA, variants=there), "mine", {"model.layer.feed_forward.width": 16})
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"rows": ()}, "at least one row and one column; got 0 rows and 1 columns"),
+        ({"columns": {}}, "at least one row and one column; got 2 rows and 0 columns"),
+        ({"rows": ("softmax", "nobody")}, "nobody of the crossing has no variant: .* parity-nobod"),
+        ({"rows": ("softmax", "lstm", "softmax")}, "the row softmax stands in the crossing twice"),
+        ({"rows": ("softmax", "")}, "a row of a crossing has a name"),
+        ({"entered": ("lstn",)}, "unknown entered row of the crossing 'lstn'; did you mean lstm"),
+        (
+            {"columns": {"parity": ("label_acuracy",)}},
+            "column parity: 'label_acuracy'; did you mean label_accuracy",
+        ),
+        ({"columns": {"parity": ("exact_match",)}}, "column parity: 'exact_match'"),
+    ],
+)
+def test_a_crossing_that_its_ablation_does_not_have_is_refused(changes, said):
+    with pytest.raises(UserError, match=said):
+        replace(ARENA, crossing=replace(ARENA.crossing, **changes))
+
+
+def test_a_crossing_may_show_the_metric_that_a_task_has_by_default():
+    variants = {"copy-plain": tiny.base}
+    crossing = Crossing(rows=("plain",), columns={"copy": ("exact_match",)})
+    assert Ablation(base=tiny.base, variants=variants, crossing=crossing).crossing == crossing
 
 
 def test_the_best_of_the_others_has_the_highest_mean_and_the_interval_is_that_of_the_two():
