@@ -5,7 +5,7 @@ part whose class is changed, the fields that were given a value survive: see `_s
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin
@@ -161,6 +161,15 @@ def _read_value(wanted: Override, hint: Any) -> Any:
     return read[0]
 
 
+def _parse_number(kind: Callable[[str], float], text: str) -> list[Any]:
+    """Parse a text as a number, as `_parse` does."""
+    if kind is int and GROUPED.fullmatch(text):
+        text = text.replace(",", "")
+    with suppress(ValueError):
+        return [kind(text)]
+    return []
+
+
 GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
 """A whole number whose digits are grouped in threes, 1,000: neither 10,20 nor 1,5 is one."""
 
@@ -173,12 +182,8 @@ def _parse(kind: Any, text: str) -> list[Any]:
         return [word for word in get_args(kind) if str(word) == text]
     if kind is bool:
         return [text.lower() == "true"] if text.lower() in ("true", "false") else []
-    if kind is int and GROUPED.fullmatch(text):
-        return [int(text.replace(",", ""))]
     if kind in (int, float):
-        with suppress(ValueError):
-            return [kind(text)]
-        return []
+        return _parse_number(kind, text)
     if get_origin(kind) is tuple and get_args(kind)[1:] == (...,):
         (item_kind, _), *_ = alternatives(get_args(kind)[0])
         items = [_parse(item_kind, item) for item in text.split(",") if item]
