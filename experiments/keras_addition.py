@@ -60,7 +60,7 @@ ablation = Ablation(
             source=note,
         ),
         Claim(
-            text="99 of 100 characters are right after 55 epochs, within 4",
+            text="99 of 100 characters are right after 55 epochs, within 4 points",
             estimand=Value(accuracy, "lstm"),
             low=0.95,
             source=note,
