@@ -10,6 +10,7 @@ from attnjax.attention.bias import Forgetting, forgetting
 from attnjax.attention.gate import Gate, OutputGate
 from attnjax.attention.mask import Causal, Padding, Segments
 from attnjax.attention.multihead import MultiHead
+from attnjax.attention.position import Positions
 from attnjax.nn.norm import RMSNorm
 from tests import jitted
 from tests.attention import oracle
@@ -124,6 +125,19 @@ def test_forgetting_equals_the_oracle_with_gradients(float64):
     expected = oracle.gradient(lambda gate: (expected_of(gate) * direction).sum(), gate)
     for name, numbers in expected.items():
         np.testing.assert_allclose(slope[name], numbers, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_the_sides_of_a_forget_gate_are_its_pairs_and_hidden_gates_count_nowhere(causal, float64):
+    """A number of each query and one of each key add up to the bias of the pairs that are seen."""
+    log_gate = -np.random.default_rng(4).exponential(size=(B, T, 1))
+    present = np.array([[False, True, True, True, True], [True, False, True, False, True]])
+    mask = Causal() & Padding(present) if causal else Padding(present)
+    sides = Forgetting().sides(jnp.asarray(log_gate), mask, Positions(), T)
+    assert sides is not None
+    seen = np.broadcast_to(present[:, None], (B, T, T)) & (np.tri(T, dtype=bool) | (not causal))
+    pairs = np.asarray(forgetting(jnp.asarray(log_gate[..., 0]), jnp.asarray(seen), (B, T, T)))
+    np.testing.assert_allclose(sides.pairs()[seen], pairs[seen], rtol=0, atol=1e-12)
 
 
 def test_gates_of_one_forget_nothing_and_of_zero_all_but_the_last_key():

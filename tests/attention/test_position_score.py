@@ -367,3 +367,18 @@ def test_a_far_distance_is_the_farthest():
     found = jax.jit(relative)(query, vectors, at)
     each = vectors[0] @ query[0, 0]
     np.testing.assert_allclose(found, each[[[[0, 0, 1, 2, 3, 4, 4]]]], rtol=1e-5)
+
+
+@pytest.mark.parametrize("factor", [0.5, np.array(0.5)], ids=["a number", "an array"])
+def test_a_factor_multiplies_a_dot_product_and_its_bias_once(factor, float64):
+    """The bias is linear in the query, as that of relative vectors is."""
+    random = np.random.default_rng(5)
+    query, key, weight = (
+        jnp.asarray(random.normal(size=size)) for size in ((2, 3, 4), (2, 5, 4), (4, 5))
+    )
+    bias = jax.tree_util.Partial(lambda weight, query, positions: query @ weight, weight)
+    product = DotProduct(query, key, 0.25, bias)
+    given = factor if isinstance(factor, float) else jnp.asarray(factor)
+    np.testing.assert_allclose(
+        product.times(given).logits(Positions()), 0.5 * product.logits(Positions()), rtol=1e-12
+    )

@@ -21,7 +21,7 @@ from attnjax.attention.decay import (
 from attnjax.attention.mask import Causal, Padding, Segments, Window
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
-from attnjax.attention.recurrence import Words, causal_contexts
+from attnjax.attention.recurrence import Words, causal_contexts, final_state, hide_words
 from attnjax.attention.recurrent import DecayedState, DeltaRule, RecurrentAttention
 from attnjax.errors import UserError
 from tests import jitted
@@ -118,6 +118,20 @@ def state_and_word(place: int, strength: float) -> tuple[np.ndarray, Words]:
     word = jax.tree.map(lambda x: x[:, place : place + 1], drawn(1)[1])
     word.strength[:], word.log_decay[:] = strength, 0
     return np.random.default_rng(1).normal(size=(B, K, V)), word
+
+
+@rules
+@widths
+def test_hidden_words_neither_write_nor_forget(width, delta_rule, float64):
+    """The state is that after the other words alone, wherever the hidden ones stand."""
+    _, words, _ = drawn(width)
+    present = np.ones((B, T), bool)
+    present[0, [0, 4, 5]] = present[1, [2, T - 1]] = False
+    state = final_state(hide_words(words, jnp.asarray(present)), delta_rule=delta_rule)
+    for row in range(B):
+        alone = Words(*(jnp.asarray(numbers[row][present[row]]) for numbers in words))
+        others = final_state(alone, delta_rule=delta_rule)
+        np.testing.assert_allclose(state[row], others, rtol=0, atol=1e-12)
 
 
 @rules

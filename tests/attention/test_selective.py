@@ -89,6 +89,16 @@ def test_a_packed_sentence_is_hidden_by_its_own_words_alone(float64):
         np.testing.assert_allclose(packed[:, start:end], alone, rtol=0, atol=1e-12)
 
 
+def test_the_first_word_that_is_seen_is_never_hidden(float64):
+    """Behind hidden words it is the first of those that are left, and not the first of the row."""
+    x = drawn()
+    variables = jitted.init(HEADS, jax.random.key(0), x, deterministic=True)
+    read = partial(jitted.apply, HEADS, variables, deterministic=True)
+    present = np.broadcast_to(np.arange(T) >= 2, (B, T))
+    behind = read(x, mask=Causal() & Padding(jnp.asarray(present)))
+    np.testing.assert_allclose(behind[:, 2:], read(x[:, 2:], mask=Causal()), rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     "head, words",
     [

@@ -66,3 +66,10 @@ def test_without_a_rate_nothing_moves():
     still = coordinate_changes(vary(at(8, {}), {"optimizer.schedule": Constant(value=1e-30)}))
     assert {"", "layers_0", "layers_0.self_attention.query", "last_residual.norm"} <= still.keys()
     assert not any(still.values())
+
+
+def test_so_many_updates_are_made():
+    """None moves nothing, the first one moves the logits, and the second one moves them on."""
+    moved = [coordinate_changes(at(8, {}), steps=steps)[""] for steps in (0, 1, 2)]
+    assert moved[0] == 0
+    assert 0 < moved[1] != moved[2] > 0

@@ -120,8 +120,11 @@ def test_a_machine_is_judged_by_its_own_runs_at_its_own_ties(short, made):
     # what a machine lacks is that of another
     assert verdicts(*chosen, own[1]) == dict.fromkeys("ab", "depends on the rate")
     # but not where the other one chose other values, and these are tied with those
-    other = runs(good, "a", 0.01), runs(bad, "b", 0.02), runs(bad, "b", 0.01, tied=True)
-    assert verdicts(*other) == {"a": "reproduced", "b": "not reproduced"}
+    for rate in (0.01, 0.04):
+        other = runs(good, "a", 0.01), runs(bad, "b", 0.02), runs(bad, "b", rate, tied=True)
+        assert verdicts(*other) == {"a": "reproduced", "b": "not reproduced"}
+    # nor at the values that it chose itself
+    assert verdicts(chosen[0], runs(bad, "c", 0.01, tied=True)) == {"a": "reproduced"}
 
 
 def test_where_machines_agree_the_weakest_verdict_is_told(short, made):

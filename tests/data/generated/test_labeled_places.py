@@ -1,7 +1,7 @@
 """Tasks of labels at places: lengths, splits, arrays, digests, and what is refused."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 import numpy as np
@@ -58,6 +58,9 @@ def test_lengths_are_those_of_training_and_each_beyond_equally_often():
     assert SMALL.lengths_beyond.tolist() == [13, 19]
     assert lengths["test"][13] == lengths["test"][19] == 15
     assert sum(lengths["test"][length] for length in (1, 4, 7)) == 31
+    # the longest trained length is none beyond, though the step meets it
+    at_the_end = replace(SMALL, longest=7, test_longest=13)
+    assert at_the_end.lengths_beyond.tolist() == [13]
 
 
 def test_examples_are_arrays_without_padding_and_labels_have_a_vocabulary_of_their_own():

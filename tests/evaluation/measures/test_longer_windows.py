@@ -39,18 +39,20 @@ def test_it_is_the_loss_of_the_text_in_windows_of_each_length(task):
     init = jax.jit(partial(model.init, deterministic=True))
     params = init(jax.random.key(3), ids, ids)["params"]
     inputs = EvalInputs(model, params, corpus, Batching(max_tokens=64))
-    measure = LongerWindows(lengths=(5, 12))
+    measure = LongerWindows(lengths=(5, 8, 12))
     measure.check(model, corpus)
     found = {item.key.name: item.value for item in measure.after_training(inputs)}
     assert [*found] == [key.name for key in measure.keys(None)]
-    assert [*found] == ["bits_at_5", "bits_at_12", "loss_ratio_at_12"]
-    for length in (5, 12):
+    bits, ratios = [f"bits_at_{n}" for n in (5, 8, 12)], [f"loss_ratio_at_{n}" for n in (8, 12)]
+    assert [*found] == bits + ratios
+    for length in (5, 8, 12):
         cut = RawText(file=task.file, length=length, valid=0, test=0.1).load(corpus.vocabularies)
         other = Perplexity().after_training(inputs._replace(corpus=cut))
         assert found[f"bits_at_{length}"] == pytest.approx(math.log2(other[0].value), rel=1e-5)
-    assert found["bits_at_5"] != found["bits_at_12"]
-    ratio = found["bits_at_12"] / found["bits_at_5"]
-    assert found["loss_ratio_at_12"] == pytest.approx(ratio, rel=1e-6)
+    assert len({found[name] for name in bits}) == 3
+    for length in (8, 12):  # to the length of training, not to the one before
+        ratio = found[f"bits_at_{length}"] / found["bits_at_5"]
+        assert found[f"loss_ratio_at_{length}"] == pytest.approx(ratio, rel=1e-6)
 
 
 @pytest.mark.parametrize("lengths", [(8, 8), (8, 4)])
