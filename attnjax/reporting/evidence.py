@@ -120,12 +120,17 @@ def target(claim: ClaimRow) -> str:
 
 
 def estimated(claim: ClaimRow) -> str:
-    """Return the estimate with its interval and p."""
+    """Return the estimate with its interval and p.
+
+    The interval is that at the chosen values; with ties, p is at most the largest of all
+    combinations of tied values.
+    """
     spread = ends(claim)
     if spread not in ("counted", "no interval"):
         spread = f"{100 * claim.confidence:.3g} % over {claim.basis}: {spread}"
     if claim.p is not None and claim.basis != "count":
-        spread += f"; p {'< ' if claim.p <= LEAST_P else ''}{claim.p:.1g}"
+        bound = "at most " if claim.combinations > 1 else ""
+        spread += f"; p {'< ' if claim.p <= LEAST_P else bound}{claim.p:.1g}"
     return f"{effect(claim)} ({spread})"
 
 
@@ -177,11 +182,12 @@ def wanting(claim: ClaimRow) -> str:
     """Return how many more seeds would decide an undecided claim, and how long they would take."""
     if claim.verdict != "undecided":
         return ""
+    spread = "this spread" if claim.combinations == 1 else "the spreads of all tied values"
     if claim.more_seeds is None:
-        return "no thousand more seeds would decide it at this spread"
+        return f"no thousand more seeds would decide it at {spread}"
     more = "1 more seed" if claim.more_seeds == 1 else f"{claim.more_seeds:,} more seeds"
     minutes = "" if claim.more_minutes is None else f", in {number(claim.more_minutes, 2)} minutes"
-    return f"{more} would decide it at this spread{minutes}"
+    return f"{more} would decide it at {spread}{minutes}"
 
 
 def origin(claim: ClaimRow) -> str:

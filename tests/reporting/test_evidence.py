@@ -54,6 +54,12 @@ def test_p_and_the_confidence_stand_beside_the_interval():
     row = replace(ROW, confidence=1 - 0.05 / 3, p=1e-6)
     assert "(98.3 % over seeds: 0.950 to 1.000; p < 1e-06)" in evidence.evidence(row)
     assert "; p" not in evidence.evidence(replace(ROW, p=None))
+    # with ties the interval is that at the chosen values, and p the largest of all combinations
+    tied = replace(ROW, combinations=6)
+    assert "(95 % over seeds: 0.950 to 1.000; p at most 0.01)" in evidence.evidence(tied)
+    assert "; p < 1e-06)" in evidence.evidence(replace(tied, p=1e-6))
+    open_one = replace(tied, verdict="undecided", more_seeds=3)
+    assert evidence.wanting(open_one).endswith("would decide it at the spreads of all tied values")
     assert "(counted)" in evidence.evidence(replace(ROW, basis="count"))
 
 
