@@ -93,25 +93,25 @@ class Work:
         Results are read on the way: those of a grid say at which point the seeds train. What other
         processes hold is looked at again at the end.
         """
-        before, count = "", len(self._waiting)
+        count = len(self._waiting)
         first = self._member.begin_at(count)
+        order = *range(first, count), *range(first)
         while True:
             self.outcomes.held.clear()
-            for index in (*range(first, count), *range(first)):
-                variant = self._waiting[index]
-                place = "" if count == 1 else f" (variant {index + 1} of {count})"
-                yield from self._runs_of(self._look(variant), f"{variant.name}{place}")
+            # workers tune all variants first: the last seeds wait for nothing, and can be shared
+            for tunes in (True, False) if self._member.of_command else (False,):
+                for index in order:
+                    variant = self._waiting[index]
+                    place = "" if count == 1 else f" (variant {index + 1} of {count})"
+                    yield from self._runs_of(self._look(variant), f"{variant.name}{place}", tunes)
             if not self.outcomes.held:
                 return
             names = dict.fromkeys(taken.run for taken in self.outcomes.held.values())
             sentence = f"waits for what other processes run: {', '.join(names)}"
-            if sentence != before:
-                self._say(sentence)
-            before = sentence
-            self._member.wait(SECONDS_BETWEEN_LOOKS)
+            self._member.wait(SECONDS_BETWEEN_LOOKS, sentence, self._say)
 
-    def _runs_of(self, variant: PlannedVariant, title: str) -> Iterator[Group]:
-        """Yield the groups of a variant that are free."""
+    def _runs_of(self, variant: PlannedVariant, title: str, only_tunes: bool) -> Iterator[Group]:
+        """Yield the groups of a variant that are free; with `only_tunes` those that tune it."""
         if self.outcomes.failed.has(variant.folder):
             return
         if not variant.choice:
@@ -122,6 +122,8 @@ class Work:
                 variant = self._look(variant)
             if not self._choose(variant):
                 return
+        if only_tunes:
+            return
         yield from self._left(variant, variant.seeds, title)
         for runs in variant.tied:
             yield from self._left(variant, runs, f"{title}, {runs[0].folder.parent.name}")

@@ -16,7 +16,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -63,8 +63,13 @@ class Member:
         """Return the index of the variant that this process looks at first."""
         return 0
 
-    def wait(self, seconds: float) -> None:
-        """Wait until other processes may have finished what they hold, at most so long."""
+    _waiting = ""
+
+    def wait(self, seconds: float, sentence: str, say: Callable[[str], None]) -> None:
+        """Say what is waited for, and wait until it may be finished, at most so long."""
+        if sentence != self._waiting:
+            say(sentence)
+        self._waiting = sentence
         time.sleep(seconds)
 
     def finished(self) -> None:
@@ -106,8 +111,12 @@ class Worker(Member):
         """Return the first variant of this worker's share: all begin at different ones."""
         return self._role.place * variants // self._role.count
 
-    def wait(self, seconds: float) -> None:
-        """Wait until another worker has finished something, at most so long."""
+    def wait(self, seconds: float, sentence: str, say: Callable[[str], None]) -> None:
+        """Wait until another worker has finished something, at most so long.
+
+        What is waited for is said once all workers wait: then none of them holds it.
+        """
+        tell({"waits": sentence})
         self._look.wait(seconds)
         self._look.clear()
 

@@ -12,7 +12,7 @@ import selectors
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
@@ -46,6 +46,7 @@ class Process:
         row: that of its bar.
         unfinished: the line that it has begun to write.
         ready: whether it has come to the end of the sweep.
+        waits: the sentence on what it waits for; "": it does not wait, as far as is known.
     """
 
     number: int
@@ -53,6 +54,7 @@ class Process:
     row: TaskID
     unfinished: bytes = b""
     ready: bool = False
+    waits: str = ""
 
     @property
     def output(self) -> int:
@@ -148,15 +150,16 @@ class Workers:
         with self._screen.bars:
             while self._running and not all(worker.ready for worker in self._running):
                 self._look()
-        if not self._running:
-            return self._code(None)
-        last, *others = self._running
-        for worker in others:
-            worker.dismiss()
-        last.send(PRINT)
+        printing = self._running[0] if self._running else None
+        for worker in self._running:
+            if worker is printing:
+                worker.send(PRINT)
+            else:
+                worker.dismiss()
         while self._running:
             self._look()
-        return self._code(last.popen.returncode)
+        printed = None if printing is None else printing.popen.returncode
+        return _exit_code(printed, self._codes, self._saved, self._signals)
 
     def interrupt(self, number: int) -> bool:
         """Ask the workers to save and end; return whether such a signal came before."""
@@ -201,6 +204,7 @@ class Workers:
 
     def _follow(self, worker: Process, line: str) -> None:
         """Show a line, or follow a message."""
+        worker.waits = ""
         if not line.startswith(MARK):
             if not (self._signals and line.startswith(INTERRUPTED)):
                 self._screen.say(line, worker)
@@ -212,12 +216,17 @@ class Workers:
             self._saved.append(message["saved"])
         elif "ready" in message:
             worker.ready = True
+        elif "waits" in message:
+            worker.waits = message["waits"]
+            if all(other.waits for other in self._running):
+                self._screen.say(worker.waits, worker)
         else:
             self._let_others_look(worker)
 
     def _let_others_look(self, worker: Process) -> None:
         for other in self._running:
             if other is not worker:
+                other.waits = ""
                 other.send(LOOK)
 
     def _end(self, worker: Process) -> None:
@@ -237,22 +246,31 @@ class Workers:
             self._screen.say(f"worker {worker.number} {_how(code)}{others}", worker)
         self._let_others_look(worker)
 
-    def _code(self, printed: int | None) -> int:
-        """Return the exit code of the command; `printed` is that of the worker that printed."""
-        if printed is not None and printed >= 0 and not self._signals:
-            return printed
-        if MISTAKE in self._codes:
-            return MISTAKE
-        if self._saved or self._signals - {signal.SIGINT}:
-            names = [signal.Signals(number).name for number in sorted(self._signals)]
-            raise Interrupted(named(self._saved or names))
-        if self._signals:
-            raise KeyboardInterrupt
-        if os.EX_TEMPFAIL in self._codes:
-            return os.EX_TEMPFAIL
-        raise MachineError(
-            "no worker is left to go on, see above; the same command goes on from what is saved"
-        )
+
+def _exit_code(
+    printed: int | None, codes: Sequence[int], saved: Sequence[str], signals: Set[int]
+) -> int:
+    """Return the exit code of a command; see `Workers.watch` for what is raised.
+
+    Args:
+        printed: that of the worker that printed; None: none did.
+        codes: those of all workers.
+        saved: what they saved when they were interrupted.
+        signals: those that came to the command.
+    """
+    if printed is not None and printed >= 0 and not signals:
+        return printed
+    if MISTAKE in codes:
+        return MISTAKE
+    if saved or signals - {signal.SIGINT}:
+        raise Interrupted(named(saved or [signal.Signals(number).name for number in signals]))
+    if signals:
+        raise KeyboardInterrupt
+    if os.EX_TEMPFAIL in codes:
+        return os.EX_TEMPFAIL
+    raise MachineError(
+        "no worker is left to go on, see above; the same command goes on from what is saved"
+    )
 
 
 def _how(code: int) -> str:

@@ -7,6 +7,7 @@ import pytest
 
 from attnjax import machine
 from attnjax.errors import UserError
+from attnjax.sweeps import worker_devices as module
 from attnjax.sweeps.worker_devices import UsableDevices, usable_devices, worker_devices
 
 CUDA, TPU = "CUDA_VISIBLE_DEVICES", "TPU_VISIBLE_CHIPS"
@@ -144,3 +145,28 @@ def test_a_container_s_share_of_time_is_worth_cores(tmp_path: Path, today, older
         (tmp_path / "cpu.cfs_quota_us").write_text(f"{older}\n")
         (tmp_path / "cpu.cfs_period_us").write_text("100000\n")
     assert machine.quota(tmp_path / "cpu.max", tmp_path / "cpu.cfs_quota_us") == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "numbers"),
+    [
+        ("print('[\"cuda\", [0, 1]]')", "cuda", [0, 1]),
+        ("print('a remark of a driver'); print('[\"tpu\", [0, 1, 2, 3]]')", "tpu", [0, 1, 2, 3]),
+        ("raise RuntimeError", "cpu", machine.cores()),
+        (module.ASK, "cpu", machine.cores()),
+    ],
+)
+def test_accelerators_are_asked_for_in_a_process_that_ends(monkeypatch, answer, kind, numbers):
+    monkeypatch.setattr(module, "_plugins", lambda _: True)
+    monkeypatch.setattr(module, "ASK", answer)
+    environment = {**os.environ, "JAX_PLATFORMS": ""}
+    usable = usable_devices(environment)
+    assert (usable.kind, [*usable.numbers]) == (kind, numbers)
+    assert usable_devices({**environment, "JAX_PLATFORMS": "cpu"}).kind == "cpu"
+
+
+def test_other_accelerators_are_refused(monkeypatch):
+    monkeypatch.setattr(module, "_plugins", lambda _: True)
+    monkeypatch.setattr(module, "ASK", "print('[\"METAL\", [0]]')")
+    with pytest.raises(UserError, match="GPUs of CUDA or ROCm, and TPUs; here is METAL"):
+        usable_devices({**os.environ, "JAX_PLATFORMS": ""})

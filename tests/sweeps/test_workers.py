@@ -138,10 +138,10 @@ if place == 0:
     sys.stdin = None
     time.sleep(0.2)
     worker.finished()
-    worker.wait(3600)
+    worker.wait(3600, "waits for b", say)
     say("called again")
 elif place == 1:
-    worker.wait(3600)
+    worker.wait(3600, "waits for a", say)
     say("called")
     os.kill(os.getpid(), signal.SIGKILL)
 worker.prints()
@@ -153,6 +153,26 @@ worker.prints()
         "worker 2 was ended by SIGKILL; the others take up its runs",
         "called again",
     ]
+
+
+def test_what_is_waited_for_is_said_if_no_worker_holds_it(tmp_path):
+    code, shown, _ = together(
+        3,
+        f"""
+from pathlib import Path
+if place < 2:
+    Path(f"{tmp_path}/{{place}}").touch()
+    worker.wait(3600, "waits for a run", say)
+else:
+    say("trains")
+    while len([*Path("{tmp_path}").iterdir()]) < 2:
+        time.sleep(0.01)
+    worker.wait(2.0, "waits for a run", say)
+    worker.finished()
+worker.prints()
+""",
+    )
+    assert (code, shown) == (0, "trains\nwaits for a run\n")
 
 
 def test_a_worker_whose_command_has_died_saves_and_ends(tmp_path):
