@@ -3,8 +3,8 @@
 A finished run is not run again, unless `training.steps` has grown; an interrupted run goes on. The
 points of a grid, the seeds, and the seeds at tied points are runs alike; see `attnjax.sweeps.plan`.
 Runs train together, in groups. Several processes, of several machines, may work on one sweep
-(`attnjax.runs.lease`); those of one command begin at different variants, and come to each other's
-at last.
+(`attnjax.runs.lease`); those of one command begin at different variants, and help each other at the
+end.
 """
 
 from collections.abc import Iterator, Sequence
@@ -63,8 +63,9 @@ def sweep(plan: Sweep, console: Console, member: Member | None = None) -> dict[s
         with work.locked(group) as leases:
             if leases is not None:
                 finish(group, train(group, leases, console), leases, console)
-        member.finished()
-        report.update()
+        if leases is not None:
+            member.finished()
+            report.update()
     reasons = work.outcomes.failed.reasons
     return {str(run.relative_to(plan.folder)): why for run, why in reasons.items()}
 
@@ -92,13 +93,15 @@ class Work:
         A variant's groups are those of its grid, then of its seeds, then of those at tied points.
         Results are read on the way: those of a grid say at which point the seeds train. What other
         processes hold is looked at again at the end.
+
+        The workers of a command tune all variants first: then the last groups are seeds, which wait
+        for nothing, and every worker finds some.
         """
         count = len(self._waiting)
         first = self._member.begin_at(count)
         order = *range(first, count), *range(first)
         while True:
             self.outcomes.held.clear()
-            # workers tune all variants first: the last seeds wait for nothing, and can be shared
             for tunes in (True, False) if self._member.of_command else (False,):
                 for index in order:
                     variant = self._waiting[index]

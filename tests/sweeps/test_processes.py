@@ -10,12 +10,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from attnjax.cli.main import main
+from attnjax.config.override import Override
 from attnjax.errors import MachineError
+from attnjax.experiment.load import load
 from attnjax.runs.lease import holder, leased
 from attnjax.sweeps import sweep
+from attnjax.sweeps.plan import Sweep
+from attnjax.sweeps.worker import Member
 from attnjax.training.loop import loop
+from tests.runs.test_lease import hold
 from tests.sweeps.test_ties import TIED
 
 TINY = Path(__file__).parents[1] / "tiny.py"
@@ -23,7 +29,10 @@ PROGRAM = """
 import sys
 from attnjax.sweeps import sweep
 sweep.SECONDS_BETWEEN_LOOKS = 0.1
+from rich.console import Console
+
 from attnjax.cli.main import main
+from attnjax.config.override import Override
 from attnjax.errors import MachineError
 sys.exit(main(sys.argv[1:]))
 """
@@ -136,3 +145,28 @@ def test_a_process_that_has_lost_a_run_says_so_and_goes_on_with_the_next(
     assert "cannot be written" not in said
     assert said.index("taken over") < said.index("cosine, seed 0: exact match")
     assert said.index("cosine, seed 0: exact match") < said.index("scaled, seed 0: exact match")
+
+
+def test_others_are_called_after_runs_of_this_process_alone(tmp_path):
+    """Two that wait for a third would call each other without end."""
+    first = tmp_path / "scaled" / "seed-0"
+    other = hold(first, "")
+
+    class Called(Member):
+        calls = waits = 0
+
+        def wait(self, seconds, sentence, say) -> None:
+            self.waits += 1
+            if self.waits == 3:
+                other.communicate()
+
+        def finished(self) -> None:
+            self.calls += 1
+
+    assert other.stdout is not None
+    assert other.stdout.readline() == "leased\n"
+    steps = Override("training.steps", "1", choice=False)
+    plan = Sweep(loaded=load(TINY), variants=(), seeds=1, folder=tmp_path, overrides=(steps,))
+    member = Called()
+    assert sweep.sweep(plan, Console(quiet=True), member) == {}
+    assert (member.waits, member.calls) == (3, 2)
