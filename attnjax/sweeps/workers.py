@@ -2,8 +2,8 @@
 
 They are started with the words of the command, find their work as processes started by hand do, and
 end by themselves once this process has died, see `worker`. This process shows what they say, passes
-signals on, and lets the last of them print what a single process prints at its end. It never
-imports JAX.
+signals on, and lets one of them print what a single process prints at its end. It never imports
+JAX.
 """
 
 import json
