@@ -79,7 +79,7 @@ def location(query: Queries, weight: Float[Array, "Q S"]) -> Logits:
     return dot(query, weight.T)
 
 
-def soft_cap(logits: Logits, cap: float) -> Logits:
+def soft_cap(logits: Logits, cap: float | jax.Array) -> Logits:
     """Bound logits smoothly: cap tanh(logits / cap), which is the identity near 0.
 
     Source: Gemma Team 2024 (Gemma 2), section 2; there the cap of attention's logits is 50.

@@ -59,8 +59,7 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
         columns,
         _true_entries(some & whole),
         _true_entries(some & ~whole),
-        inputs.scale,
-        inputs.cap,
+        *inputs.constants,
     )
     if bias is not None and not isinstance(bias, Partial):
         bias = Partial(bias)

@@ -60,7 +60,7 @@ def cudnn(inputs: Inputs, implementation: Literal["cudnn", "xla"] = "cudnn") -> 
     )
     attend = partial(
         jax.nn.dot_product_attention,
-        scale=inputs.scale,
+        scale=inputs.constants[0],
         is_causal=inputs.is_causal(),
         local_window_size=inputs.window(),
         implementation=implementation,

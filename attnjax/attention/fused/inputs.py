@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from attnjax.attention.mask import Causal, Mask, Padding, Window
 from attnjax.attention.position import AnyArray, Positions
@@ -72,6 +73,11 @@ class Inputs:
             return self
         query = self.query * jnp.asarray(self.scale, self.query.dtype)
         return replace(self, query=query, scale=1.0)
+
+    @property
+    def constants(self) -> tuple[float, float | None]:
+        """The scale and the cap, of inputs that `with_known_scale` and `refused_array` let pass."""
+        return float(self.scale), None if self.cap is None else float(self.cap)
 
     def refused_array(self) -> str | None:
         """Return which array is where a kernel takes constants, in words, or None.
@@ -149,7 +155,7 @@ def _holds_tracer(value: object) -> bool:
         return any(map(_holds_tracer, (value.func, *value.args, *value.keywords.values())))
     cells = getattr(value, "__closure__", None) or ()
     held = [cell.cell_contents for cell in cells]
-    return isinstance(value, jax.core.Tracer) or any(map(_holds_tracer, held))
+    return isinstance(value, Tracer) or any(map(_holds_tracer, held))
 
 
 def heads_first(x: jax.Array, layout: AxisLayout) -> jax.Array:

@@ -73,7 +73,7 @@ def splash(inputs: Inputs) -> jax.Array:
         kernels.MultiHeadMask([_static(inputs, rows, columns)]),
         block_sizes=blocks,
         mask_value=FORBIDDEN,
-        attn_logits_soft_cap=inputs.cap,
+        attn_logits_soft_cap=inputs.constants[1],
     )
 
     def of_example(
