@@ -1,6 +1,6 @@
 """How much steeper does the gradient fall with depth in a pre-norm?  Xiong et al. 2020, theorem 1.
 
-No records as of now: its 48 runs of some seconds are still to be trained.
+Findings: the slopes differ by 0.51 (0.44 to 0.58), six seeds.
 By the theorem the last layer's gradient is, at the start, as large at any number of layers L if the
 norms stand after each sum, and shrinks as 1 / sqrt(L) if they stand before each sub-layer: slopes
 of 0 and -1/2, half apart. `normalization` asks for the two slopes; of six seeds post-norm has 0.10,

