@@ -11,6 +11,7 @@ PACKAGE = "attnjax."
 
 RECORDED = {
     "Addition": ("attnjax.Addition", "seed digits train test"),
+    "AlikeShare": ("attnjax.AlikeShare", "metric first second within"),
     "NoResidual": ("attnjax.NoResidual", ""),
     "AdaptiveTemperature": ("attnjax.attention.adaptive_temperature.AdaptiveTemperature", ""),
     "LearnedScale": ("attnjax.attention.align.LearnedScale", ""),

@@ -25,4 +25,4 @@ from attnjax.experiment.experiment import Experiment as Experiment
 from attnjax.experiment.length_gain import LengthGain as LengthGain
 from attnjax.experiment.load import load as load
 from attnjax.experiment.optimum_slope import OptimumSlope as OptimumSlope
-from attnjax.experiment.seed_share import SeedShare as SeedShare
+from attnjax.experiment.seed_share import AlikeShare as AlikeShare, SeedShare as SeedShare

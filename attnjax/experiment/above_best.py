@@ -23,6 +23,10 @@ class AboveBest(Estimand):
     others: tuple[str, ...]
 
     @property
+    def words(self) -> str:
+        return f"difference of {self.key}"
+
+    @property
     def variants(self) -> tuple[str, ...]:
         return (self.variant, *self.others)
 

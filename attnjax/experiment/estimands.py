@@ -94,6 +94,11 @@ class Estimand(ABC):
         return MetricKey(self.metric) if isinstance(self.metric, str) else self.metric
 
     @property
+    def words(self) -> str:
+        """What the number is, such as "difference of exact match"."""
+        return str(self.key)
+
+    @property
     @abstractmethod
     def variants(self) -> tuple[str, ...]:
         """The variants that the number is computed from."""
@@ -268,6 +273,10 @@ class Difference(PerSeed):
 
     better: str
     worse: str
+
+    @property
+    def words(self) -> str:
+        return f"difference of {self.key}"
 
     @property
     def variants(self) -> tuple[str, ...]:

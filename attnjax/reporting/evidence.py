@@ -86,8 +86,8 @@ def machine(claim: ClaimRow) -> str:
 
 def quantity(claim: ClaimRow) -> str:
     """Return what the estimate is of: "difference of exact match"."""
-    quantity = f"difference of {claim.metric}" if claim.difference else str(claim.metric)
-    return f"{quantity}: exponent of {claim.slope.axis}" if claim.slope else quantity
+    words = claim.words or str(claim.metric)
+    return f"{words}: exponent of {claim.slope.axis}" if claim.slope else words
 
 
 def effect(claim: ClaimRow) -> str:

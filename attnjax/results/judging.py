@@ -228,6 +228,7 @@ def _claim_row(claim: Claim, verdict: Verdict, minutes: float) -> ClaimRow:
         metric=estimand.key,
         more_minutes=None if more is None else more * minutes,
         region=(claim.low, claim.high),
+        words=estimand.words,
         difference=isinstance(estimand, Difference | AboveBest),
         slope=slope,
     )

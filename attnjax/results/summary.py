@@ -187,6 +187,7 @@ class ClaimRow:
         low, high: the ends of the interval of `estimate`, which is the mean over seeds.
         more_minutes: how long `more_seeds` would take.
         region: the least and the greatest value that the statement allows.
+        words: what the estimate is of; "": the metric.
         difference: whether the estimate is a difference, so that 0 means no difference.
         slope: None: the estimate is not a slope.
         machine: the kind of machine of the runs, where several have all planned seeds; "": all.
@@ -212,6 +213,7 @@ class ClaimRow:
     untrained_at: tuple[str, ...] = ()
     seeds: tuple[tuple[int, float], ...]
     far_off: int | None = None
+    words: str = ""
     difference: bool = False
     slope: SlopeLine | None = None
     machine: str = ""

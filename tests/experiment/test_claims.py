@@ -17,7 +17,7 @@ from attnjax.experiment.estimands import (
     Slope,
     Value,
 )
-from attnjax.experiment.seed_share import SeedShare
+from attnjax.experiment.seed_share import AlikeShare, SeedShare
 
 X = MetricKey("x")
 
@@ -277,6 +277,18 @@ def test_seeds_that_reach_a_threshold_are_counted():
     assert claim.judge(runs(a=[1.0] * 9)).verdict == "reproduced"
     assert claim.judge(runs(a=[1.0] * 8)).verdict == "undecided"
     assert claim.judge(runs(a=[0.0] * 3)).verdict == "undecided"
+
+
+def test_seeds_at_which_two_variants_are_alike_are_counted():
+    alike = AlikeShare("x", "a", "b", within=0.05)
+    results = runs(a=[1.0, 0.9, 1.0, 0.0, math.nan, 0.96], b=[0.96, 1.0, 0.0, 0.0, 1.0, 1.0])
+    assert alike.values(results) == {0: 1.0, 1: 0.0, 2: 0.0, 3: 1.0, 4: 0.0, 5: 1.0}
+    assert alike.words == "share of seeds with x alike within 0.05"
+    claim = Claim(text="", estimand=alike, low=0.5)
+    for failed, verdict in ((0, "reproduced"), (2, "reproduced"), (3, "undecided")):
+        results = runs(a=[1.0] * 12, b=[0.0] * failed + [1.0] * (12 - failed))
+        assert claim.judge(results).verdict == verdict
+    assert claim.judge(runs(a=[1.0] * 12, b=[0.0] * 12)).verdict == "not reproduced"
 
 
 def test_the_best_of_several_variants_is_chosen_in_each_seed():

@@ -71,6 +71,7 @@ def summary(seeds: int = 3) -> Summary:
                 verdict="undecided",
                 seeds=((0, 0.14), (1, 0.001), (2, 0.141)),
                 far_off=1,
+                words="difference of exact match",
                 difference=True,
             ),
             ClaimRow(
@@ -84,6 +85,7 @@ def summary(seeds: int = 3) -> Summary:
                 region=(-math.inf, -0.05),
                 verdict="not reproduced",
                 seeds=((0, 0.09), (1, 0.1), (2, 0.11)),
+                words="difference of exact match",
                 difference=True,
             ),
         ),
