@@ -92,7 +92,7 @@ QUICK = (
 def test_the_commands_are_found():
     assert len(COMMANDS) >= 14
     assert "attnjax run multi30k --variant luong --variant fixed_vector" in COMMANDS
-    assert "attnjax predict runs/scaling_and_heads/four_heads/seed-90" in COMMANDS
+    assert "attnjax predict runs/scaling_and_heads/four_heads/seed-400" in COMMANDS
     assert {*QUICK} <= {*COMMANDS}
 
 
