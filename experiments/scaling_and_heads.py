@@ -16,11 +16,11 @@ This is the tenth design of these claims, fixed before its one run. Four zipped 
 30 to 65): one seed in five never began to. Five (seeds 70 to 107) had fewer updates, larger rates
 and eight seeds: some verdicts depended on the rate, or differed between CPUs, since rates at which
 seeds fail lay beside the best, and the largest was added to the grid. Pilots, seeds 7000 to 9547
-and 1007100 to 1008502, chose this one. Of 548 seeds with unscaled narrow keys five looked at the end
-of the list alone to the last update, with every warm-up that was tried: so the share of seeds is
-asked at which the two narrow variants are alike, and twelve seeds leave room for two that fail. In
-pilots with the instructions SSE4.2, AVX2 and AVX-512 all seven claims came out, and of 1,000
-samples of twelve pilot seeds all but one said so.
+and 1007100 to 1008502, chose this one. Of 548 seeds with unscaled narrow keys five looked at the
+end of the list alone to the last update, with every warm-up that was tried: so the share of seeds
+is asked at which the two narrow variants are alike, and twelve seeds leave room for two that fail.
+In pilots with the instructions SSE4.2, AVX2 and AVX-512 all seven claims came out, and of 1,000
+samples of twelve pilot seeds all but one said so. So did the run, on each of the three.
 
     attnjax run scaling_and_heads
 """
