@@ -47,7 +47,7 @@ class AlikeShare(PerSeed):
 
     @property
     def words(self) -> str:
-        return f"share of seeds with {self.key} alike within {self.within:g}"
+        return f"share of seeds alike in {self.key}"
 
     def of(self, measured: Mapping[str, float]) -> float:
         return float(abs(measured[self.first] - measured[self.second]) <= self.within)

@@ -283,7 +283,7 @@ def test_seeds_at_which_two_variants_are_alike_are_counted():
     alike = AlikeShare("x", "a", "b", within=0.05)
     results = runs(a=[1.0, 0.9, 1.0, 0.0, math.nan, 0.96], b=[0.96, 1.0, 0.0, 0.0, 1.0, 1.0])
     assert alike.values(results) == {0: 1.0, 1: 0.0, 2: 0.0, 3: 1.0, 4: 0.0, 5: 1.0}
-    assert alike.words == "share of seeds with x alike within 0.05"
+    assert alike.words == "share of seeds alike in x"
     claim = Claim(text="", estimand=alike, low=0.5)
     for failed, verdict in ((0, "reproduced"), (2, "reproduced"), (3, "undecided")):
         results = runs(a=[1.0] * 12, b=[0.0] * failed + [1.0] * (12 - failed))
