@@ -22,7 +22,7 @@ import math
 import attnjax
 from attnjax.attention import Learned
 from attnjax.data import SentencePiece
-from attnjax.experiment import Ablation, Claim, Difference, Experiment, Value, figures, vary
+from attnjax.experiment import Ablation, Claim, Difference, Value, figures, vary
 
 bits = "bits_per_character"
 CHARACTERS = 5.5
@@ -34,12 +34,8 @@ none = attnjax.load("haviv2022").ablation.variants["none"]
 deep = vary(
     none, {"model.width": 64, "model.num_layers": 12, "model.layer.feed_forward.width": 4 * 64}
 )
+learned = {"model.position": Learned(max_length=64)}
 pairs = vary(none, {"task.vocabulary": SentencePiece(size=1_000, algorithm="bpe")})
-
-
-def learned(experiment: Experiment) -> Experiment:
-    """Return the experiment with learned positions."""
-    return vary(experiment, {"model.position": Learned(max_length=64)})
 
 
 def close(text: str, which: str) -> Claim:
@@ -57,9 +53,9 @@ def close(text: str, which: str) -> Claim:
 ablation = Ablation(
     base=deep,
     variants={
-        "learned_deep": learned(deep),
+        "learned_deep": vary(deep, learned),
         "none_deep": deep,
-        "learned_pairs": learned(pairs),
+        "learned_pairs": vary(pairs, learned),
         "none_pairs": pairs,
     },
     seeds=5,

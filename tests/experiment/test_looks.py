@@ -90,7 +90,7 @@ def test_seeds_are_added_until_all_claims_are_decided(monkeypatch, tmp_path, ver
             row = {"text": "", "metric": X, "estimate": 0, "low": 0, "high": 0, "seeds": ()}
             return (ClaimRow(**row, region=(0, 1), verdict=next(left)),)
 
-    monkeypatch.setattr(sweep, "sweep", lambda plan, _: seen.append(plan.seeds) or {})
+    monkeypatch.setattr(sweep, "sweep", lambda plan, *_: seen.append(plan.seeds) or {})
     monkeypatch.setattr(folder, "summarize", lambda *_, **__: Summary())
     assert main(["run", str(path), "--until-decided", "--runs", str(tmp_path)]) == 0
     assert seen == trained
