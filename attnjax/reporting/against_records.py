@@ -74,9 +74,9 @@ def against_records(
 
 
 def in_short(
-    loaded: ExperimentFile, runs: Sequence[Record], printed: Summary, folder: Path
+    loaded: ExperimentFile, runs: Sequence[Record], printed: Summary, folders: Sequence[Path]
 ) -> Iterator[str]:
-    """Yield how the numbers of runs, and the printed verdicts, compare with records in a folder.
+    """Yield how the numbers of runs, and the printed verdicts, compare with records in folders.
 
     Nothing is yielded if the runs have no records. Only files of the runs' keys are read.
 
@@ -86,12 +86,15 @@ def in_short(
     finished = [run for run in runs if run.stage != "tuning"]
     variants = {run.key: run.variant for run in finished}
     records = [
-        read_file(path) for key in variants for path in sorted(folder.glob(f"*/*/{key}-*.json"))
+        read_file(path)
+        for folder in folders
+        for key in variants
+        for path in sorted(folder.glob(f"*/*/{key}-*.json"))
     ]
     paired = _pairs(finished, records)
     if not paired:
         return
-    yield f"compared with the records in {folder}:"
+    yield f"compared with the records in {' and '.join(map(str, folders))}:"
     yield from _without_record(finished, paired)
     yield from _numbers(loaded, paired)
     own = [replace(record, variant=variants[record.key]) for record in records]

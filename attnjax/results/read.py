@@ -107,27 +107,38 @@ def settings_digest(settings: Mapping[str, Any], tuned: tuple[str, ...]) -> str:
     return short_digest(counted)
 
 
-def read_records(folder: str | Path) -> list[Record]:
-    """Return all records in the files below a folder, in the order in which they were recorded.
+def read_records(folder: str | Path, *others: Path) -> list[Record]:
+    """Return all records in the files below folders, in the order in which they were recorded.
 
     The copy of a record counts once.
 
     Raises:
-        UserError: there is none, one is damaged, or two are of the same settings, seed and machine
-            and have other numbers.
+        UserError: there is none in the first folder, one is damaged, or two are of the same
+            settings, data, seed and machine and have other numbers.
     """
-    kept: dict[Path, tuple[Path, Record]] = {}
-    for path in sorted(Path(folder).glob("*/*/*.json")):
-        record = read_file(path)
-        first, other = kept.setdefault(record.path(), (path, record))
-        if not alike(record, other):
-            raise UserError(
-                f"{first} and {path} are the records of two runs with the same settings, seed and "
-                "machine, of which one counts: leave one of them in the folder"
-            )
-    if not kept:
+    paths = sorted(Path(folder).glob("*/*/*.json"))
+    if not paths:
         raise UserError(f"{folder} holds no records; `attnjax record RUNS` writes them")
+    paths += [path for other in others for path in sorted(other.glob("*/*/*.json"))]
+    kept: dict[Path, tuple[Path, Record]] = {}
+    of_run: dict[object, tuple[Path, Record]] = {}
+    for path in paths:
+        record = read_file(path)
+        first = kept.setdefault(record.path(), (path, record))
+        for known, other in (first, of_run.setdefault(_run_of(record), (path, record))):
+            if not alike(record, other):
+                raise UserError(
+                    f"{known} and {path} are the records of two runs with the same settings, seed "
+                    "and machine, of which one counts: leave one of them in the folder"
+                )
     return sorted((record for _, record in kept.values()), key=lambda record: record.recorded)
+
+
+def _run_of(record: Record) -> object:
+    """Return what no two runs with other numbers have in common, whatever key a record names."""
+    settings = record.settings, record.parts, record.tied_values, tuple(sorted(record.data.items()))
+    place = record.experiment, record.setting, record.variant
+    return (*place, record.seed, record.kind, *settings)
 
 
 def read_file(path: Path) -> Record:
@@ -146,14 +157,16 @@ def read_file(path: Path) -> Record:
 
 
 def alike(ours: Record, theirs: Record) -> bool:
-    """Return whether two records have the same numbers, of the same data and updates.
+    """Return whether two records have the same numbers and answers, of the same data and updates.
 
     A run's folder may get more files later, so digests of its files are not compared.
     """
     first, second = (
-        (made.metrics, made.updates, made.data, made.vocabulary) for made in (ours, theirs)
+        (made.metrics, made.updates, made.data, made.vocabulary, made.parameters)
+        for made in (ours, theirs)
     )
-    return first == second
+    answers = [made.answers for made in (ours, theirs) if made.answers is not None]
+    return first == second and len({of.content() for of in answers}) < 2
 
 
 def recordings(records: Sequence[Record], loaded: ExperimentFile, now: str) -> list[Record]:

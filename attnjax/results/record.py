@@ -88,6 +88,17 @@ class Answers:
             lengths=None if sentences.lengths is None else packed(sentences.lengths),
         )
 
+    def content(self) -> tuple[bytes, bytes]:
+        """Return the numbers that are compressed, however they are: lengths and statistics.
+
+        Raises:
+            UserError: they do not unpack to numbers of this shape.
+        """
+        lengths = self.lengths
+        packed_lengths = () if lengths is None else unpacked(lengths, "int64", self.shape[:1])
+        statistics = unpacked(self.statistics, self.kind, self.shape)
+        return np.asarray(packed_lengths).tobytes(), statistics.tobytes()
+
     def sentences(self, own: Mapping[str, type]) -> Sentences:
         """Return the statistics, unpacked.
 

@@ -28,6 +28,12 @@ def records_folder(given: str = "") -> Path:
     return here if here.is_dir() else shipped_records()
 
 
+def with_shipped(folder: Path) -> list[Path]:
+    """Return a folder of records and the shipped one, which always counts; once, if it is that."""
+    shipped = shipped_records()
+    return [folder] if folder.resolve() == shipped.resolve() else [folder, shipped]
+
+
 class CatalogEntry(NamedTuple):
     """A shipped experiment, and how long one rerun takes, in words."""
 

@@ -4,13 +4,26 @@ import datetime
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+
 from attnjax.config.constraints import NonNegativeFloat, NonNegativeInt
-from attnjax.config.record import Day, FolderName, Number, WholeNumber, known_keys, read_record
+from attnjax.config.record import (
+    Day,
+    Digest,
+    FolderName,
+    Number,
+    WholeNumber,
+    known_keys,
+    read_record,
+)
+from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement, MeasurementRecord
 from attnjax.evaluation.training_cost import TrainingCost
+from attnjax.nn.paths import flat
 from attnjax.runs.json_files import read_sealed
 from attnjax.runs.manifest import Manifest
 from attnjax.runs.provenance import Code
@@ -32,6 +45,8 @@ class RunResult:
         best_validation_loss: None: there were no validation examples, the training diverged, or a
             score decided.
         parameters: the number of parameters; None: the run is a point of a tuning.
+        parameters_digest: the digest of the parameters, see `digest_of`; None: the result is older
+            than this field.
         test_set: the digest of the test split; None: there was none.
         data: the digests of all splits.
         splits: of each split its name where it comes from and its number of examples.
@@ -55,6 +70,7 @@ class RunResult:
     stopped: str
     best_validation_loss: float | None = None
     parameters: WholeNumber | None = None
+    parameters_digest: Digest | None = None
     test_set: str | None = None
     data: Mapping[FolderName, str] = field(default_factory=dict)
     splits: Mapping[FolderName, str] = field(default_factory=dict)
@@ -80,6 +96,7 @@ class RunResult:
             machine=machine(),
             step=outcome.step,
             averaged=tuple(outcome.averaged),
+            parameters_digest=digest_of(outcome.params),
             epochs=outcome.epochs,
             stopped=outcome.stopped,
             best_validation_loss=None if outcome.best == math.inf else outcome.best,
@@ -112,7 +129,27 @@ def finished_runs(folder: Path) -> list[Path]:
 
 
 def result_params(folder: Path, manifest: Manifest, result: RunResult | None) -> Any:
-    """Return the parameters of a run: those of its result, or of its training so far."""
+    """Return the parameters of a run: those of its result, or of its training so far.
+
+    Raises:
+        UserError: the checkpoints in the folder are not those of the result.
+    """
     if result is not None:
-        return average_of(folder, result.averaged)
+        params = average_of(folder, result.averaged)
+        if result.parameters_digest not in (None, digest_of(params)):
+            raise UserError(
+                f"the checkpoints in {folder} are not those of its {RESULT}: restore them from a "
+                "copy, or run the experiment again under another --runs"
+            )
+        return params
     return average(folder, manifest.training("average"), manifest.training("result"))
+
+
+def digest_of(params: Any) -> str:
+    """Return the digest of parameters: of their names, dtypes, shapes and bits, 32 digits."""
+    total = sha256()
+    for name, array in sorted(flat(params).items()):
+        array = np.asarray(array)
+        total.update(f"{name} {array.dtype} {array.shape}\n".encode())
+        total.update(np.ascontiguousarray(array).tobytes())
+    return total.hexdigest()[:32]

@@ -31,7 +31,7 @@ from attnjax.training.log.metrics_log import FILE as METRICS
 INITIAL = "initial_parameters.json"
 HYPOTHESES, REFERENCES, ATTENTION = "hypotheses.txt", "references.json", "attention.json"
 ANSWERS = (HYPOTHESES, REFERENCES, SENTENCES, ATTENTION)
-OF_RESULT = (INITIAL, METRICS, *ANSWERS)
+OF_RESULT = (CONFIG, INITIAL, METRICS, *ANSWERS)
 """The files whose digests result.json has."""
 
 VOCABULARY = "vocabulary"

@@ -15,7 +15,7 @@ from attnjax.files import write_atomically
 from attnjax.results.folder import summarize
 from attnjax.results.read import read_records
 from attnjax.results.summary import Summary
-from attnjax.runs.catalog import find, records_folder
+from attnjax.runs.catalog import find, records_folder, with_shipped
 from attnjax.sweeps.plan import Sweep
 from attnjax.sweeps.sweep import sweep
 
@@ -56,7 +56,7 @@ def run(
         seeds=seeds,
         folder=folder,
         overrides=tuple(changes),
-        records=() if where is None else tuple(read_records(where)),
+        records=() if where is None else tuple(read_records(*with_shipped(where))),
     )
     if failed := sweep(plan, PlainConsole(stderr=True, force_terminal=False, force_jupyter=False)):
         raise UserError("; ".join(f"{run} failed: {why}" for run, why in failed.items()))

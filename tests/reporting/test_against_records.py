@@ -175,15 +175,15 @@ def test_a_run_ends_with_what_is_as_recorded(loaded, runs, records, tmp_path):
     other.write_text("{")
     numbers = sum(len(run.metrics) for run in runs)
     printed = judge(loaded, runs)
-    assert [*in_short(loaded, runs, printed, tmp_path)] == [
+    assert [*in_short(loaded, runs, printed, [tmp_path])] == [
         f"compared with the records in {tmp_path}:",
         f"{numbers} of {numbers} numbers are equal to the bit",
         "1 of 1 verdicts are as recorded",
     ]
-    assert [*in_short(loaded, runs, printed, tmp_path / "none")] == []
+    assert [*in_short(loaded, runs, printed, [tmp_path / "none"])] == []
     write(moved(records[0], 0.25, machine().kind), tmp_path / "moved")
     numbers = len(records[0].metrics)
-    _, line, *_ = in_short(loaded, [runs[0]], judge(loaded, runs[:1]), tmp_path / "moved")
+    _, line, *_ = in_short(loaded, [runs[0]], judge(loaded, runs[:1]), [tmp_path / "moved"])
     assert line.startswith(f"{numbers - 1} of {numbers} numbers are equal to the bit; the largest")
 
 
@@ -221,7 +221,7 @@ def test_a_verdict_that_a_tied_rate_changes_is_not_as_recorded(loaded, runs, rec
     assert judge(three, here).claims[0].verdict == "reproduced"
     printed = judge(three, [*here, *at_tie])
     assert printed.claims[0].verdict == "depends on the rate"
-    lines = [*in_short(three, [*here, *at_tie], printed, tmp_path)]
+    lines = [*in_short(three, [*here, *at_tie], printed, [tmp_path])]
     assert lines[1] == (
         "3 of 6 runs have no record of their settings, data and seed; 3 of these are at tied "
         f"values: scaled at {TIED}=1.0"
@@ -231,7 +231,7 @@ def test_a_verdict_that_a_tied_rate_changes_is_not_as_recorded(loaded, runs, rec
         "not as recorded: It is a share.: depends on the rate here, reproduced recorded",
     ]
     # a claim without a verdict here is not as recorded, and a verdict is that of all its records
-    lines = [*in_short(three, here[:2], judge(three, here[:2]), tmp_path)]
+    lines = [*in_short(three, here[:2], judge(three, here[:2]), [tmp_path])]
     assert lines[-2] == "0 of 1 verdicts are as recorded"
     assert lines[-1].endswith("not judged yet here, reproduced recorded")
 

@@ -17,9 +17,10 @@ from attnjax.results.judging import judge
 from attnjax.results.read import read_file, read_records, read_runs, recordings, write
 from attnjax.results.record import Record
 from attnjax.results.summary import Row, Summary
-from attnjax.runs.json_files import read_sealed, write_sealed
+from attnjax.runs.json_files import read_sealed
 from attnjax.runs.versions import machine
 from attnjax.trained.attention import keep_attention
+from tests.runs.hostile import resealed
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 RATE = "optimizer.schedule.value"
@@ -51,7 +52,7 @@ def runs(tiny_runs, loaded, tmp_path_factory) -> Path:
 
 
 def changed(run: Path, file: str, **values: Any) -> None:
-    write_sealed(run / file, read_sealed(run / file) | values)
+    resealed(run / file, **values)
 
 
 def settings(run: Path, rate: float) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """Records: of finished runs alone, never changed, judged as the runs themselves are."""
 
+import base64
 import json
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +15,7 @@ from attnjax.decoding import Beam
 from attnjax.errors import UserError
 from attnjax.evaluation import sentence_stats
 from attnjax.evaluation.measurement import MetricKey
+from attnjax.evaluation.packed_array import packed, unpacked
 from attnjax.experiment import Value
 from attnjax.experiment.design import design
 from attnjax.reporting.recorded import Recorded, recorded
@@ -21,6 +24,7 @@ from attnjax.reporting.results_page import in_readme, page
 from attnjax.reporting.tally import standing, tally
 from attnjax.results.fit import fitting
 from attnjax.results.read import (
+    alike,
     read_file,
     read_records,
     read_runs,
@@ -88,6 +92,35 @@ def test_a_record_is_never_replaced_and_a_changed_one_is_refused(made, tmp_path)
         read_records(tmp_path)
     with pytest.raises(UserError, match="holds no records"):
         read_records(tmp_path / "none")
+
+
+def test_two_records_of_one_run_are_refused_whatever_key_they_name(made, tmp_path):
+    """Which of them counts would depend on the times at which they were recorded."""
+    first = write(made[0], tmp_path)
+    later = replace(made[0], key="0" * 8, recorded="2030-01-01T00:00:00+00:00")
+    copy = write(later, tmp_path)
+    assert len(read_records(tmp_path)) == 2, "equal numbers do no harm"
+    assert first is not None
+    assert copy is not None
+    copy.unlink()
+    other = tuple(replace(item, value=(item.value or 0) + 1) for item in made[0].metrics)
+    write(replace(later, metrics=other), tmp_path)
+    with pytest.raises(UserError, match="two runs with the same settings, seed and machine"):
+        read_records(tmp_path)
+
+
+def test_answers_and_parameters_of_a_record_count_too(made):
+    """Claims by length are judged by answers: those of another run are another record's."""
+    answers = made[0].answers
+    assert answers is not None
+    assert alike(made[0], replace(made[0], answers=None)), "a run's folder has no packed answers"
+    statistics = unpacked(answers.statistics, answers.kind, answers.shape)
+    again = base64.b64encode(zlib.compress(statistics.tobytes(), 0)).decode()
+    assert again != answers.statistics
+    assert alike(made[0], replace(made[0], answers=replace(answers, statistics=again)))
+    other = replace(answers, statistics=packed(1 - statistics))
+    assert not alike(made[0], replace(made[0], answers=other))
+    assert not alike(made[0], replace(made[0], parameters=7))
 
 
 def test_statistics_are_packed_without_loss(runs):

@@ -5,14 +5,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from attnjax.files import file_digest
 from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.trained.export import RECORD, write_record
 
 
 def resealed(path: Path, /, **values: Any) -> None:
-    """Change keys of a sealed record, and its digest; `...` takes a key out."""
+    """Change keys of a sealed record, and its digest; `...` takes a key out.
+
+    A result that names the file gets its new digest.
+    """
     content = read_sealed(path) | values
     write_sealed(path, {key: value for key, value in content.items() if value is not Ellipsis})
+    result = path.with_name("result.json")
+    if path != result and result.exists() and path.name in read_sealed(result)["files"]:
+        files = read_sealed(result)["files"]
+        resealed(result, files=files | {path.name: file_digest(path)})
 
 
 def re_exported(folder: Path, changed: Path, files: Mapping[str, str | bytes]) -> Path:

@@ -94,5 +94,5 @@ def test_a_sweep_hashes_the_files_of_a_finished_run_once(runs, monkeypatch):
     assert sweep(plan(runs, seeds=2), Console(quiet=True)) == {}
     finished = runs / "tiny" / "scaled" / "seed-0"
     counts = {path.name: count for path, count in hashed.items() if path.parent == finished}
-    names = ["metrics.jsonl", "hypotheses.txt", "references.json", "sentences.json"]
+    names = ["config.json", "metrics.jsonl", "hypotheses.txt", "references.json", "sentences.json"]
     assert counts == dict.fromkeys([*names, "attention.json"], 1)

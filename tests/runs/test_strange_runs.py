@@ -142,3 +142,28 @@ def test_compare_reads_whole_files_alone(tiny_runs, place, capsys):
     path.write_text(json.dumps(content))
     for words in commands(runs)[:2]:
         assert f"{path} is damaged" in sentence(capsys, *words)
+
+
+def test_files_of_another_variant_are_not_taken_for_a_runs_own(tiny_runs, tmp_path, capsys):
+    """Both variants have parameters of equal shapes, and files whose own digests are right."""
+    for name in ("config.json", "checkpoints"):
+        runs = tmp_path / name.partition(".")[0] / "tiny"
+        shutil.copytree(tiny_runs / "tiny", runs)
+        ours, theirs = (runs / variant / "seed-0" / name for variant in ("scaled", "cosine"))
+        if theirs.is_dir():
+            shutil.rmtree(ours)
+            shutil.copytree(theirs, ours)
+        else:
+            shutil.copy(theirs, ours)
+        assert main(["evaluate", str(ours.parent), "--trust"]) == (
+            0 if name == "config.json" else 2
+        )
+        said = capsys.readouterr().err
+        assert f"{ours.parent}" in said
+        if name == "config.json":
+            assert "config.json is damaged: it is not as it was when the run was finished" in said
+            assert main(["report", str(runs), "--trust"]) == 2
+            assert "config.json is damaged" in capsys.readouterr().err
+        else:
+            assert "the checkpoints in " in said
+            assert " are not those of its result.json: restore them" in said

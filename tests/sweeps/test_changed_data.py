@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from attnjax.cli.main import main
-from attnjax.runs.json_files import read_sealed, write_sealed
+from attnjax.runs.json_files import read_sealed
 from attnjax.training.loop.run_state import RunGroup
+from tests.runs.hostile import resealed
 
 EXPERIMENT = '''"""Does it translate numbers?"""
 from dataclasses import replace
@@ -160,8 +161,8 @@ def other_seed(here: Path) -> None:
     """Let the second run be one of other training data, in the same folder."""
     folder = here / "runs/digits/a/seed-1"
     for name in ("config.json", "result.json"):
-        content = read_sealed(folder / name)
-        write_sealed(folder / name, content | {"data": content["data"] | {"train": "0" * 16}})
+        data = read_sealed(folder / name)["data"] | {"train": "0" * 16}
+        resealed(folder / name, data=data)
 
 
 @pytest.mark.parametrize("place", ["seed-1", "tied/optimizer.schedule.value=0.02/seed-1"])

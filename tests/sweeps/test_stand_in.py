@@ -1,6 +1,7 @@
 """Records stand in for runs: what fits is shown and judged, and not trained again."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -305,3 +306,21 @@ def test_damage_is_one_sentence_and_nothing_of_a_record_is_executed(
             summarize(tmp_path / "r", load(path), records=read_records(copy))
     assert main(["run", str(path), "--records", str(tmp_path / "none")]) == 2
     assert "none holds no records" in capsys.readouterr().err
+
+
+def test_shipped_records_count_beside_those_of_the_current_folder(
+    folder, path, tmp_path, monkeypatch, capsys
+):
+    """`attnjax record runs/mine` makes ./records, which must not hide them."""
+    monkeypatch.setattr("attnjax.runs.catalog.shipped_records", lambda: folder)
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", str(path), "--records"]) == 0
+    assert main(["record", str(tmp_path / "runs" / "mine")]) == 0
+    assert {file.parent.name for file in (tmp_path / "records").rglob("*.json")} == {"mine"}
+    shutil.rmtree(tmp_path / "runs")
+    capsys.readouterr()
+    assert main(["run", str(path), "--records", "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "0 of 6 runs are to be trained" in said
+    assert main(["run", str(path), "--records", str(folder), "--dry-run"]) == 0
+    assert "2 of 6 runs are to be trained" in capsys.readouterr().out

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from attnjax.cli.command import ExperimentFolder, Trust, count, option
 from attnjax.cli.output import keep_compiled, out, say
-from attnjax.runs.catalog import records_folder
+from attnjax.runs.catalog import records_folder, with_shipped
 
 if TYPE_CHECKING:
     from attnjax.experiment.load import ExperimentFile
@@ -18,8 +18,8 @@ Verbose = Annotated[bool, option("print the value of each seed and the source of
 Records = Annotated[
     Path | None,
     option(
-        "let records of equal settings, seeds and data stand in for runs; default FOLDER: records, "
-        "or those of attnjax",
+        "let records of equal settings, seeds and data stand in for runs: those in FOLDER, by "
+        "default records, and those of attnjax",
         "FOLDER",
         type=records_folder,
         nargs="?",
@@ -59,10 +59,10 @@ def report(
 
 
 def read_given(records: Path | None) -> "tuple[Record, ...]":
-    """Return the records that `--records` gives; (): it was not given."""
+    """Return the records that `--records` gives, and the shipped ones; (): it was not given."""
     from attnjax.results.read import read_records
 
-    return () if records is None else tuple(read_records(records))
+    return () if records is None else tuple(read_records(*with_shipped(records)))
 
 
 def summarized(

@@ -18,7 +18,7 @@ from attnjax.cli.output import keep_compiled, out, say
 from attnjax.cli.requeue import REQUEUE, requeued
 from attnjax.console import PlainConsole, plain_table
 from attnjax.errors import Interrupted, UserError, named
-from attnjax.runs.catalog import find, records_folder
+from attnjax.runs.catalog import find, records_folder, with_shipped
 from attnjax.sweeps.worker import Worker
 from attnjax.sweeps.worker_devices import AUTO, Jobs, usable_devices, worker_devices
 from attnjax.sweeps.workers import command_line, work
@@ -203,7 +203,7 @@ def _compare(plan: "Sweep", printed: "Summary") -> None:
 
     with suppress(Exception):
         runs = read_runs(plan.folder)
-        for sentence in in_short(plan.loaded, runs, printed, records_folder()):
+        for sentence in in_short(plan.loaded, runs, printed, with_shipped(records_folder())):
             say(sentence)
 
 
