@@ -5,13 +5,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnjax.attention import bucketed_score
 from attnjax.attention.attention import Attention
-from attnjax.attention.bucketed_score import Bucketed, distance_bucket
+from attnjax.attention.bucketed_score import Bucketed
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.score import Dot
 from attnjax.errors import UserError
 from tests.attention import oracle
 from tests.attention.short import D, H, T, called, drawn, initial
+
+distance_bucket = jax.jit(
+    bucketed_score.distance_bucket, static_argnames=("buckets", "most", "both_sides")
+)
 
 
 def test_buckets_hold_near_distances_alone_and_far_ones_by_their_logarithm():

@@ -111,6 +111,13 @@ def test_a_gate_that_is_shut_forgets_all_before(width, delta_rule, float64):
 
 
 write_word = jax.jit(recurrence.write_word, static_argnames="delta_rule")
+state_after = jax.jit(final_state, static_argnames="delta_rule")
+
+
+@partial(jax.jit, static_argnames="delta_rule")
+def state_of_seen(words: Words, present: Any, delta_rule: bool) -> Any:
+    """The state after words, some of which are hidden."""
+    return final_state(hide_words(words, present), delta_rule=delta_rule)
 
 
 def state_and_word(place: int, strength: float) -> tuple[np.ndarray, Words]:
@@ -127,10 +134,10 @@ def test_hidden_words_neither_write_nor_forget(width, delta_rule, float64):
     _, words, _ = drawn(width)
     present = np.ones((B, T), bool)
     present[0, [0, 4, 5]] = present[1, [2, T - 1]] = False
-    state = final_state(hide_words(words, jnp.asarray(present)), delta_rule=delta_rule)
+    state = state_of_seen(words, present, delta_rule=delta_rule)
     for row in range(B):
-        alone = Words(*(jnp.asarray(numbers[row][present[row]]) for numbers in words))
-        others = final_state(alone, delta_rule=delta_rule)
+        alone = Words(*(numbers[row][present[row]] for numbers in words))
+        others = state_after(alone, delta_rule=delta_rule)
         np.testing.assert_allclose(state[row], others, rtol=0, atol=1e-12)
 
 
