@@ -15,9 +15,10 @@ from tempfile import TemporaryDirectory
 def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
     """Yield an empty file beside `path` that replaces it when the block ends without an error.
 
-    A reader sees the old file or the new one, even when two processes write at once. A symbolic
-    link at `path` is replaced; the file that it points to stays as it is. After an error nothing is
-    left beside `path`.
+    A reader sees the old file or the new one, even when two processes write at once, and after a
+    loss of power: the content is on the disk before the name is. A symbolic link at `path` is
+    replaced; the file that it points to stays as it is. After an error nothing is left beside
+    `path`.
 
     Args:
         path: the file.
@@ -27,12 +28,38 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
     os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
     try:
         yield beside
+        flush(beside)
         beside.replace(path)
+        flush(path.parent)
     except OSError as error:
         error.filename = error.filename or str(path)  # a full disk names no file
         raise
     finally:
         beside.unlink(missing_ok=True)
+
+
+def flush(path: Path) -> None:
+    """Wait until a file's content, or the names in a folder, are on the disk.
+
+    A loss of power empties or halves what is not, though its name may be there.
+    """
+    try:
+        opened = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+    except OSError as error:
+        # some file systems flush no folders, and a folder that is written to may forbid reading
+        if not path.is_dir() or error.errno not in (errno.EINVAL, errno.EACCES):
+            raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def flush_all(folder: Path) -> None:
+    """Wait until all files below a folder, and their names, are on the disk."""
+    for path in (*folder.rglob("*"), folder):
+        if not path.is_symlink():
+            flush(path)
 
 
 def write_atomically(path: Path, content: bytes | str, *, mode: int = 0o666) -> None:
@@ -84,4 +111,6 @@ def new_folder(path: Path) -> Iterator[Path]:
         beside = Path(above) / "new"
         beside.mkdir()  # with the permissions of the umask, which a temporary folder has not
         yield beside
+        flush_all(beside)
         beside.rename(path)
+        flush(path.parent)

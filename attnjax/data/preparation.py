@@ -38,14 +38,14 @@ from attnjax.data.prepared import (
     source_code,
     source_files,
 )
-from attnjax.data.row_files import MappedTexts, sync
+from attnjax.data.row_files import MappedTexts
 from attnjax.data.text_notes import text_notes
 from attnjax.data.text_task import TextTask
 from attnjax.data.tokenizing import map_chunks
 from attnjax.data.vocabularies import Vocabularies, joint, load_vocabularies
 from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import MachineError, UserError
-from attnjax.files import new_folder
+from attnjax.files import flush, new_folder
 from attnjax.machine import usable_cores
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ def encode(
 def _saved(made: PreparedManifest, folder: Path, split: PreparedSplit) -> PreparedManifest:
     """Save how far a split is written, once that is on disk."""
     for path in folder.glob(f"{split.name}.*"):
-        sync(path)
+        flush(path)
     others = (other for other in made.splits if other.name != split.name)
     made = replace(made, splits=(*others, split))
     made.write(folder, PROGRESS)

@@ -100,12 +100,6 @@ class RowFile:
             raise damaged(self.path)
 
 
-def sync(path: Path) -> None:
-    """Wait until what was written to a file is on disk."""
-    with _named(path), path.open("rb+") as file:
-        os.fsync(file.fileno())
-
-
 def _mapped(path: Path, dtype: np.dtype) -> np.ndarray:
     try:
         if not path.stat().st_size:

@@ -18,7 +18,7 @@ from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.data.unspaced import counted_words
 from attnjax.data.vocabulary import SPECIAL, Vocabulary, VocabularyPart
 from attnjax.errors import UserError
-from attnjax.files import plain_file
+from attnjax.files import plain_file, write_atomically
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -61,7 +61,7 @@ class SentencePieceVocabulary(Vocabulary):
 
     def save(self, folder: Path) -> None:
         super().save(folder)
-        (folder / self.FILE).write_bytes(self.model)
+        write_atomically(folder / self.FILE, self.model)
 
     @classmethod
     def restore(cls, folder: Path, content: Mapping[str, Any]) -> "SentencePieceVocabulary":

@@ -22,6 +22,7 @@ from attnjax.config.constraints import PositiveInt
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.data.unspaced import counted_words
 from attnjax.errors import UserError
+from attnjax.files import write_atomically
 
 SPECIAL = ("<pad>", "<start>", "<end>", "<unknown>")
 FILE = "vocabulary.json"
@@ -116,7 +117,7 @@ class Vocabulary(ABC):
         content = {"kind": type(self).__name__, "digest": self.digest, **self._fields()}
         content |= self.file_digests()
         text = json.dumps(content, ensure_ascii=False, indent=0) + "\n"
-        (folder / FILE).write_text(text, encoding="utf-8")
+        write_atomically(folder / FILE, text)
 
     @classmethod
     def restore(cls, folder: Path, content: Mapping[str, Any]) -> "Vocabulary":

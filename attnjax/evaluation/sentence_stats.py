@@ -15,7 +15,7 @@ import numpy as np
 from attnjax.config.serialize import from_json, json_text, parse_json, to_json
 from attnjax.errors import UserError
 from attnjax.evaluation.metric import Metric, check_pairs
-from attnjax.files import plain_file
+from attnjax.files import plain_file, write_atomically
 
 FILE = "sentences.json"
 
@@ -63,7 +63,7 @@ class Sentences:
             "lengths": _listed(self.lengths),
             "statistics": self.statistics.tolist(),
         }
-        (folder / FILE).write_text(json_text(content) + "\n", encoding="utf-8")
+        write_atomically(folder / FILE, json_text(content) + "\n")
 
 
 def _listed(lengths: np.ndarray | None) -> list[int] | None:

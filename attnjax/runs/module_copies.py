@@ -16,6 +16,7 @@ from tempfile import mkdtemp
 
 from attnjax.config.record import folder_name
 from attnjax.errors import UserError
+from attnjax.files import write_atomically
 
 MODULES = "modules"
 
@@ -31,7 +32,7 @@ def write_modules(folder: Path, modules: Mapping[str, bytes]) -> None:
     for file, content in modules.items():
         path = folder / MODULES / file
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        write_atomically(path, content)
 
 
 def read_modules(folder: Path, digests: Mapping[str, str]) -> dict[str, bytes]:

@@ -17,7 +17,7 @@ from attnjax.data.vocabularies import Vocabularies, load_vocabularies
 from attnjax.errors import UserError
 from attnjax.evaluation.sentence_stats import FILE as SENTENCES
 from attnjax.experiment.load import ExperimentFile
-from attnjax.files import file_digest, write_atomically
+from attnjax.files import file_digest, flush, write_atomically
 from attnjax.runs import failures
 from attnjax.runs.json_files import write_sealed
 from attnjax.runs.lease import holder
@@ -25,7 +25,11 @@ from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read, text_damag
 from attnjax.runs.module_copies import write_modules
 from attnjax.runs.provenance import changed_definitions, check_imported
 from attnjax.runs.result import RESULT, RunResult, read_result
-from attnjax.training.checkpoints.checkpoint import has_checkpoints, latest_step
+from attnjax.training.checkpoints.checkpoint import (
+    has_checkpoints,
+    has_whole_checkpoint,
+    latest_step,
+)
 from attnjax.training.log.metrics_log import FILE as METRICS
 
 INITIAL = "initial_parameters.json"
@@ -108,8 +112,22 @@ def _check_own_parts(
 
 
 def has_progress(folder: Path) -> bool:
-    """Return whether a folder has a checkpoint or result, which no other run may replace."""
-    return (folder / RESULT).exists() or has_checkpoints(folder)
+    """Return whether a folder has a checkpoint or result, which no other run may replace.
+
+    After a loss of power config.json may be empty, and all checkpoints, too: then it has neither.
+    """
+    if (folder / RESULT).exists():
+        return True
+    return has_checkpoints(folder) and (_is_readable(folder) or has_whole_checkpoint(folder))
+
+
+def _is_readable(folder: Path) -> bool:
+    """Return whether the manifest of a run can be read."""
+    try:
+        read(folder)
+    except UserError:
+        return False
+    return True
 
 
 def finished(folder: Path, wanted: Manifest, verified: Verified) -> RunResult | None:
@@ -197,6 +215,8 @@ def write_result(folder: Path, content: RunResult, being_replaced: Collection[st
     Files that are about to be replaced have the digest "", which is not compared.
     """
     present = [name for name in OF_RESULT if (folder / name).exists()]
+    for name in present:
+        flush(folder / name)  # a log is appended to
     files = {name: "" if name in being_replaced else file_digest(folder / name) for name in present}
     write_sealed(folder / RESULT, replace(content, files=files).record())
 

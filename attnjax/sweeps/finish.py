@@ -18,7 +18,7 @@ from attnjax.evaluation.measures.base import SPLIT, EvalInputs
 from attnjax.evaluation.sentence_stats import Sentences, sentences
 from attnjax.evaluation.unknown_words import before_replacement
 from attnjax.experiment import Experiment
-from attnjax.files import in_a_line
+from attnjax.files import in_a_line, write_atomically
 from attnjax.nn.parameter_kinds import number_trained
 from attnjax.reporting.number import number
 from attnjax.runs import failures
@@ -143,7 +143,7 @@ def _answer(
     written = corpus.sources.get(SPLIT, [])
     texts = experiment.texts(params, corpus.vocabularies, written, sources, answers)
     lines = "".join(f"{in_a_line(text)}\n" for text in texts)
-    (folder / HYPOTHESES).write_text(lines, encoding="utf-8")
+    write_atomically(folder / HYPOTHESES, lines)
     lengths = None if source is None else [len(sentence) - 1 for sentence in sources]
     statistics = sentences(metric, texts, references, lengths)
     statistics.write(folder, {type(metric).__name__: type(metric)})

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -186,3 +187,71 @@ def test_a_damaged_checkpoint_of_a_cut_off_run_is_kept_aside(capsys, tmp_path, f
         for folder in (runs, finished)
     )
     assert ours == theirs
+
+
+class PowerCut(BaseException):
+    """The end of a process whose machine loses power."""
+
+
+MOMENTS = (
+    "lease-1.json",
+    "vocabulary.json",
+    "config.json",
+    "metrics.jsonl",
+    "digest",
+    "hypotheses.txt",
+    "references.json",
+    "result.json",
+    "summary.json",
+    "report.html",
+    "x86_64",
+)
+"""Part of the name of a file; power is lost once it has been written, `x86_64` is a record's."""
+
+
+QUICK = ("config.json", "digest", "result.json")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in QUICK else pytest.mark.long) for name in MOMENTS],
+)
+def test_after_a_loss_of_power_the_same_command_has_the_same_bits(
+    tmp_path, monkeypatch, finished, name
+):
+    """What no `fsync` has seen is empty afterwards, or half of it is there."""
+    runs, records, flushed = tmp_path / "runs", tmp_path / "records", dict[int, bytes]()
+    fsync, rename = os.fsync, os.replace
+
+    def run_all() -> None:
+        assert main(["run", TINY, *OPTIONS, "--runs", str(runs)]) == 0
+        assert main(["record", str(runs / "tiny"), "--to", str(records), "--trust"]) == 0
+
+    def flush(opened: int) -> None:
+        fsync(opened)
+        if not stat.S_ISDIR(os.fstat(opened).st_mode):
+            flushed[os.fstat(opened).st_ino] = Path(f"/proc/self/fd/{opened}").read_bytes()
+
+    def replace(source, target, **options):
+        rename(source, target, **options)
+        if name in Path(target).name:
+            raise PowerCut
+
+    monkeypatch.setattr(os, "fsync", flush)
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(PowerCut):
+        run_all()
+    monkeypatch.undo()
+    written = sorted(path for path in tmp_path.rglob("*") if path.is_file())
+    for number, path in enumerate(written):
+        content = path.read_bytes()
+        if flushed.get(path.stat().st_ino) != content:
+            path.write_bytes(content[: len(content) // 2] if number % 2 else b"")
+    run_all()
+    first, again = (
+        json.loads((root / "tiny" / "cosine" / "seed-0" / "result.json").read_text())
+        for root in (finished, runs)
+    )
+    for key in ("parameters_digest", "metrics"):
+        assert again[key] == first[key]
+    assert len([*records.rglob("*.json")]) == 1

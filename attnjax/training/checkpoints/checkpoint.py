@@ -249,6 +249,12 @@ def has_checkpoints(folder: Path) -> bool:
     return bool(saved_steps(Path(folder) / FOLDER)) or any(Path(folder, FOLDER).glob("*.corrupt"))
 
 
+def has_whole_checkpoint(folder: Path) -> bool:
+    """Return whether a checkpoint of the run in `folder` is as it was saved; all may be read."""
+    saved = Path(folder) / FOLDER
+    return any(corruption(saved / str(step)) is None for step in saved_steps(saved))
+
+
 def latest_step(folder: Path) -> int:
     """Return the step of the latest checkpoint of the run in `folder`; 0: there is none."""
     return max(saved_steps(Path(folder) / FOLDER), default=0)

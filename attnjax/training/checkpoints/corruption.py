@@ -5,13 +5,14 @@ import shutil
 from pathlib import Path
 
 from attnjax.errors import warn
-from attnjax.files import file_digest, write_atomically
+from attnjax.files import file_digest, flush_all, write_atomically
 
 DIGEST = "digest"  # the file's name, in the checkpoint's folder
 
 
 def write_digest(folder: Path) -> None:
-    """Write the digest of a checkpoint that was just saved."""
+    """Flush a checkpoint that was just saved, and write its digest."""
+    flush_all(folder)
     write_atomically(folder / DIGEST, _of_step(folder.name, _digest(folder)))
 
 
