@@ -16,6 +16,7 @@ from annotated_types import Le
 
 from attnjax.config.constraints import PositiveInt
 from attnjax.data.generated.labeled_places import FIRST_ID, Drawn, LabeledPlaces
+from attnjax.data.generated.seeded import check_size
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
 
@@ -76,6 +77,14 @@ class CounterLanguage(NextSymbols):
     @abstractmethod
     def weights(self) -> np.ndarray:
         """Return how probable each symbol is where all may come, [symbols]."""
+
+    def check(self) -> None:
+        super().check()
+        longest, counters = max(self.longest, self.test_longest or 0), self.steps().shape[1]
+        check_size(
+            (longest + 2) ** (1 + counters),
+            f"strings of {longest:,} symbols with {counters} counters",
+        )
 
     def counters(self, strings: np.ndarray) -> np.ndarray:
         """Return the counters after each symbol of strings, [N, S, counters]."""

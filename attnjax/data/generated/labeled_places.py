@@ -11,6 +11,7 @@ from annotated_types import Le
 from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpus import Corpus
 from attnjax.data.examples import Examples, Rows
+from attnjax.data.generated.seeded import check_size
 from attnjax.data.generated.sequences import Generated
 from attnjax.data.special_tokens import PAD
 from attnjax.data.vocabularies import Vocabularies, joint
@@ -121,7 +122,11 @@ class LabeledPlaces(Generated):
         return Corpus(vocabularies=own, splits=splits)
 
     def check(self) -> None:
-        """Refuse fields that contradict each other; a subclass adds its own."""
+        """Refuse fields that contradict each other, or ask too much; a subclass adds its own."""
+        longest = max(self.longest, self.test_longest or 0)
+        check_size(
+            max(self.train, self.valid, self.test) * longest, f"examples of {longest:,} symbols"
+        )
         if self.longest < self.shortest:
             raise UserError(
                 f"task.longest must be at least task.shortest={self.shortest}, got {self.longest}"

@@ -8,7 +8,7 @@ import numpy as np
 from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpus import Corpus, ExampleCount
 from attnjax.data.examples import Examples, Rows
-from attnjax.data.generated.seeded import SeededTask
+from attnjax.data.generated.seeded import SeededTask, check_size
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import SPECIAL, LabelVocabulary
 from attnjax.errors import UserError
@@ -56,6 +56,10 @@ class MaxRetrieval(SeededTask):
                 "task.test must be a multiple of the number of task.test_sizes, at least one; got "
                 f"{self.test} examples of {len(self.test_sizes)} sizes"
             )
+        items = max(max(self.train, self.valid) * self.most, self.test * max(self.test_sizes))
+        check_size(
+            items * (1 + self.classes), f"{items:,} items of task.classes={self.classes} classes"
+        )
         names = [str(number) for number in range(self.classes)]
         target = LabelVocabulary((*SPECIAL, *names))
         splits, references = {}, {}

@@ -9,7 +9,7 @@ from annotated_types import Gt, Lt
 from attnjax.config.constraints import PositiveInt
 from attnjax.data.corpus import Corpus
 from attnjax.data.generated.labeled_places import FIRST_ID, Drawn
-from attnjax.data.generated.seeded import SeededTask
+from attnjax.data.generated.seeded import SeededTask, check_size
 from attnjax.data.vocabularies import Vocabularies, joint
 from attnjax.data.vocabulary import SPECIAL, WordVocabulary
 from attnjax.errors import UserError
@@ -46,6 +46,7 @@ class ModularDivision(SeededTask):
         p = self.modulus
         if p < 2 or any(p % divisor == 0 for divisor in range(2, int(p**0.5) + 1)):
             raise UserError(f"task.modulus must be a prime; got {p}")
+        check_size(4 * p * (p - 1), f"task.modulus={p}")
         drawn = self._shuffled()
         first = round(self.train_share * len(drawn.sources))
         second = first + (len(drawn.sources) - first) // 2

@@ -156,3 +156,8 @@ def test_a_length_that_no_string_has_is_refused():
         EqualBlocks(shortest=4).load()
     with pytest.raises(UserError, match="multiple of 4"):
         Repeated(unit="abab", shortest=6).load()
+
+
+def test_strings_whose_counters_no_memory_holds_are_refused():
+    with pytest.raises(UserError, match="strings of 256 symbols with 3 counters would draw 4,430,"):
+        ShuffledBrackets(kinds=3, longest=40, test_longest=256).load()

@@ -81,3 +81,8 @@ def test_the_seed_decides_and_splits_are_independent():
 def test_fields_that_contradict(fields, message):
     with pytest.raises(UserError, match=message):
         MaxRetrieval(**fields).load()
+
+
+def test_more_classes_than_memory_holds_are_refused():
+    with pytest.raises(UserError, match="items of task.classes=30000000 classes would draw"):
+        MaxRetrieval(classes=30_000_000).load()

@@ -61,6 +61,7 @@ def test_the_seed_draws_the_half():
     [
         ({"modulus": 1}, "task.modulus must be a prime; got 1"),
         ({"modulus": 91}, "task.modulus must be a prime; got 91"),
+        ({"modulus": 20_011}, r"at most 268,435,456 numbers; task.modulus=20011 would draw 1,601,"),
         ({"modulus": 3, "train_share": 0.9}, "of 6 pairs leaves a split without an example"),
     ],
 )
