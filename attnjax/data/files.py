@@ -19,6 +19,8 @@ from attnjax.errors import NoCorpus, UserError, unknown
 DATA_VARIABLE = "ATTNJAX_DATA"
 
 type Encoding = Literal["UTF-8", "UTF-16", "Windows-1252"]
+MOST_ACCENTS = 0.3
+"""The largest share of letters outside ASCII that a text in Windows-1252 may begin with."""
 CODECS = {"UTF-8": "utf-8-sig", "UTF-16": "utf-16", "Windows-1252": "cp1252"}
 
 MARKS = {
@@ -261,6 +263,12 @@ def _codec(content: bytes, path: Path, encoding: Encoding) -> str:
     if codec is None:
         if content and encoding == "UTF-16":
             raise UserError(f"{path} is not UTF-16: it has no byte order mark{_others(encoding)}")
+        others = sum(byte >= 0x80 for byte in content[:BEGINNING])
+        if encoding == "Windows-1252" and others > MOST_ACCENTS * len(content[:BEGINNING]):
+            raise UserError(
+                f"{path} is not Windows-1252: {100 * others // len(content[:BEGINNING])} % of its "
+                "bytes would be accented letters and signs; save it as UTF-8"
+            )
         return CODECS[encoding]
     actual = codec.removesuffix("-sig").removesuffix("-le").removesuffix("-be").upper()
     if actual not in CODECS:

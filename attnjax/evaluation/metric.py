@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from attnjax.config.constraints import PositiveFloat, PositiveInt
+from attnjax.data.vocabulary import split_at_spaces
 from attnjax.errors import UserError, first_line
 from attnjax.evaluation.measurement import Better, MetricKey
 
@@ -131,7 +132,7 @@ class Accuracy(Metric):
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
         rows = []
         for hypothesis, reference in zip(hypotheses, references, strict=True):
-            answer, wanted = hypothesis.split(), reference.split()
+            answer, wanted = split_at_spaces(hypothesis), split_at_spaces(reference)
             right = sum(word == other for word, other in zip(answer, wanted, strict=False))
             rows.append((right, max(len(answer), len(wanted))))
         return np.asarray(rows, int)

@@ -157,3 +157,12 @@ def test_damaged_files_are_a_sentence_or_read(tmp_path):
             said = sentence(read)
             assert "\n" not in said, said
             assert len(said) < 500, said
+
+
+@pytest.mark.parametrize(
+    "codec, line", [("gbk", "今天天气很好"), ("cp1251", "Привет, мир"), ("big5", "上海")]
+)
+def test_letters_of_other_scripts_are_no_windows_1252(tmp_path, codec, line):
+    (tmp_path / "text").write_bytes(f"{line}\n".encode(codec))
+    with pytest.raises(UserError, match=r"text is not Windows-1252: \d+ % of its bytes would be"):
+        read_lines(tmp_path / "text", "Windows-1252")

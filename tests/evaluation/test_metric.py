@@ -21,6 +21,9 @@ def test_exact_match_is_the_share_of_equal_answers():
 def test_accuracy_counts_words_at_their_place():
     # right: 5 of 6; 2 of 3, one is missing; 0 of 1; 7 of 7
     assert Accuracy().score(HYPOTHESES, REFERENCES) == pytest.approx((5 + 2 + 0 + 7) / 17)
+    assert (
+        Accuracy().score(["10\u00a0000 b"], ["10\u00a0000 c"]) == 0.5
+    )  # two words, as in training
     assert Accuracy().score(["a b c"], ["a"]) == pytest.approx(1 / 3)
     assert Accuracy().score([""], [""]) == 1.0
 

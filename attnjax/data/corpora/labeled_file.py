@@ -14,6 +14,10 @@ from attnjax.data.corpus import Corpus, Example
 from attnjax.data.files import Encoding, find_file, read_text
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.errors import UserError
+from attnjax.files import in_a_line
+
+SPACES = " \t\n\v\f\r"
+"""What separates words, see `split_at_spaces`."""
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
@@ -117,7 +121,8 @@ class LabeledFile(Labeled):
                     continue
             if len(row.fields) != width:
                 raise UserError(f"{where}, has {len(row.fields)} fields; the first row has {width}")
-            text, label = (" ".join(row.fields[column].splitlines()).strip() for column in columns)
+            # other line ends and spaces of Unicode are letters, as in a text that is asked for
+            text, label = (in_a_line(row.fields[column]).strip(SPACES) for column in columns)
             if not label:
                 raise UserError(f"{where}, has no label (task.label={self.label!r})")
             examples.append(Example(text, label))
@@ -135,7 +140,12 @@ class LabeledFile(Labeled):
         quoting = csv.QUOTE_NONE if self.quote == "" else csv.QUOTE_MINIMAL
         in_a_line = delimiter == "\t" and self.quote is None
         csv.field_size_limit(LONGEST)
-        rows, first = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True), 1
+        rows, first = (
+            csv.reader(
+                lines, delimiter=delimiter, quoting=quoting, strict=True, skipinitialspace=True
+            ),
+            1,
+        )
         try:
             for fields in rows:
                 if in_a_line and rows.line_num > first:

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from attnjax.data.corpus import Corpus
+from attnjax.data.vocabulary import split_at_spaces
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement
 from attnjax.evaluation.measures.base import SPLIT, EvalInputs, Measure, Numbers
@@ -55,7 +56,7 @@ class Perplexity(Measure):
         batching = inputs.batching.with_room(examples, shapes=SHAPES)
         sums = inputs.sums(LIKELIHOOD, ("nll",), examples, batching)
         ((total, symbols),) = sums.sum(0, dtype=np.float64)
-        words = sum(len(text.split()) for text in references)
+        words = sum(len(split_at_spaces(text)) for text in references)
         characters = sum(len(text) for text in references)
         # of no words the perplexity is NaN
         means = [total / (count or math.nan) for count in (symbols, words, characters)]

@@ -10,6 +10,7 @@ from attnjax.data.corpora import labeled_file
 from attnjax.data.corpora.labeled_file import LabeledFile
 from attnjax.data.special_tokens import END, UNKNOWN
 from attnjax.data.vocabularies import load_vocabularies
+from attnjax.data.vocabulary import split_at_spaces
 from attnjax.errors import NoCorpus, UserError
 
 ROWS = """\
@@ -178,3 +179,20 @@ def test_a_file_is_looked_for_here_and_under_the_variable(folder, tmp_path_facto
         NoCorpus, match=f"no file mine/train.csv in {here}, nor one under ATTNJAX_DATA={folder}"
     ):
         LabeledFile(folder="mine", valid=1).load()
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\x85", "\x0c", "\x1c", "\u00a0", "\u3000"])
+def test_a_line_is_read_in_training_as_it_is_when_it_is_asked_for(folder, mark):
+    """Other line ends and spaces of Unicode than those of a file are letters of a text."""
+    text = f"{mark}good{mark}film{mark}"
+    (folder / "train.csv").write_text(f"text,label\n{text},b\ny,b\n", newline="")
+    corpus = LabeledFile(folder=str(folder), valid=1).load()
+    every = [*corpus.sources["train"], *corpus.sources["valid"]]
+    wanted = split_at_spaces(text)
+    assert wanted in [split_at_spaces(source) for source in every]
+
+
+def test_a_quote_after_a_space_is_one(folder):
+    (folder / "train.csv").write_text('text,label\n"a, film", "b"\ny, b\n')
+    corpus = LabeledFile(folder=str(folder), valid=1).load()
+    assert {*corpus.references["train"], *corpus.references["valid"]} == {"b"}
