@@ -32,7 +32,8 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
         beside.replace(path)
         flush(path.parent)
     except OSError as error:
-        error.filename = error.filename or str(path)  # a full disk names no file
+        if error.filename in (None, str(beside)):  # a full disk names no file
+            error.filename = str(path)
         raise
     finally:
         beside.unlink(missing_ok=True)

@@ -9,10 +9,11 @@ A parameter of a dataclass stands for the fields of the dataclass.
 import argparse
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from inspect import Parameter, getdoc, signature
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, NoReturn, get_args, get_origin, get_type_hints
 
+from attnjax.config.docstrings import docstring
 from attnjax.errors import UserError
 
 
@@ -73,7 +74,7 @@ class Overrides:
 
 def sentence(call: Callable[..., Any]) -> str:
     """Return the help of a command: the first line of its docstring."""
-    return (getdoc(call) or "").partition("\n")[0]
+    return docstring(call).partition("\n")[0]
 
 
 def overrides(call: Callable[..., Any]) -> Overrides | None:

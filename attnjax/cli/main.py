@@ -103,7 +103,11 @@ def parser(program: Program = ATTNJAX) -> tuple[Parser, dict[str, Parser]]:
             help="print the program by which a shell completes words, and exit",
         )
     added = top.add_subparsers(
-        dest="command", metavar="COMMAND", required=True, parser_class=Parser
+        dest="command",
+        metavar="COMMAND",
+        required=True,
+        parser_class=Parser,
+        prog=program.name,  # its default is the usage
     )
     for name, call in program.commands.items():
         changed = overrides(call)
@@ -152,6 +156,11 @@ def main(arguments: Sequence[str] | None = None, program: Program = ATTNJAX) -> 
             raise
         who = "Python" if isinstance(error, MemoryError) else "JAX"
         return _fail(f"{NO_MEMORY}; {who} says: {first_line(error)}", 2)
+    except UnicodeEncodeError as error:
+        if not any("\udc80" <= letter <= "\udcff" for letter in error.object):
+            raise
+        near = error.object[max(0, error.start - 40) : error.end + 20]
+        return _fail(f"the name of a file or folder must be UTF-8; got {near!a}", 2)
     except OSError as error:
         sentence = _mendable(error)
         if sentence is None:

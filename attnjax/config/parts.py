@@ -12,6 +12,7 @@ from types import ModuleType, NoneType
 from typing import Any
 
 from attnjax.config.constraints import alternatives
+from attnjax.config.docstrings import docstring
 from attnjax.config.recorded_names import is_shipped
 from attnjax.config.walk import field_types
 from attnjax.errors import UserError, unknown
@@ -99,10 +100,7 @@ def _holds_array(kind: type) -> bool:
 
 def first_line(kind: type | None) -> str:
     """Return the first line of a part's own docstring; "" if the part has none."""
-    written = "" if kind is None else vars(kind).get("__doc__") or ""
-    # a dataclass without a docstring is given its signature for one
-    generated = kind is not None and written.startswith(f"{kind.__name__}(")
-    return "" if generated else inspect.cleandoc(written).partition("\n")[0]
+    return "" if kind is None else docstring(kind).partition("\n")[0]
 
 
 @cache

@@ -16,8 +16,8 @@ from attnjax.errors import UserError, unknown
 
 
 def count(value: Any) -> bool:
-    """Return whether a value is a whole number from 0, however large."""
-    return type(value) is int and value >= 0
+    """Return whether a value is a whole number from 0 that 64 bits can hold."""
+    return type(value) is int and 0 <= value < 2**63
 
 
 def number(value: Any) -> bool:

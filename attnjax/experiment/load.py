@@ -1,8 +1,8 @@
 """Loading of experiment files: a file is executed, and its ablation is taken."""
 
+import ast
 import dataclasses
 import hashlib
-import inspect
 import sys
 import traceback
 from collections.abc import Mapping
@@ -107,7 +107,7 @@ def load_text(text: str, *, name: str, path: Path, folder: Path | None = None) -
         name=name,
         path=path,
         text=text,
-        docstring=inspect.getdoc(module) or "",
+        docstring=ast.get_docstring(ast.parse(text)) or "",
         ablation=ablation,
         own=own,
         imported=imported.digests,

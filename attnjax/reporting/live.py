@@ -33,12 +33,12 @@ class LiveReport:
     def update(self) -> None:
         """Write the report of the runs that are finished, unless a process wrote it a moment ago.
 
-        What cannot be summarized, such as a damaged run, must not end a training: it is said at the
-        sweep's end.
+        What cannot be summarized, such as a damaged run, or written, must not end a training: it is
+        said at the sweep's end.
         """
         if time.monotonic() - self.written < SECONDS or self._age() < SECONDS:
             return
-        with suppress(UserError):
+        with suppress(UserError, OSError):
             summary = summarize(self.folder, self.loaded, records=self.records)
             if summary.rows:  # there are none while the first variant is tuned
                 write(self.folder, summary, unfinished=True)

@@ -1,12 +1,12 @@
 """What finished runs are of: fields that differ, data, environment, the metrics' meaning."""
 
-import inspect
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from attnjax.config.docstrings import docstring
 from attnjax.config.serialize import record_differences, to_json
 from attnjax.config.vary import vary
 from attnjax.errors import named
@@ -142,7 +142,7 @@ def _meanings(
 
 
 def _first_paragraph(part: Any) -> str:
-    return " ".join((inspect.getdoc(type(part)) or "").partition("\n\n")[0].split())
+    return " ".join(docstring(type(part)).partition("\n\n")[0].split())
 
 
 def with_setting(loaded: ExperimentFile) -> str:

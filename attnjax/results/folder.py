@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attnjax.config.serialize import parse_json, to_json
-from attnjax.errors import UserError
+from attnjax.errors import UserError, warn
 from attnjax.evaluation.measurement import Measurement
 from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import in_words
@@ -90,7 +90,10 @@ def summarize(
     elif earlier := _earlier_command(folder):
         summary = replace(summary, command=earlier)
     folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / FILE, _content(summary, folder))
+    try:
+        write_json(folder / FILE, _content(summary, folder))
+    except OSError as error:  # a full disk, or runs of somebody else: the numbers are there
+        warn(f"{error.filename} cannot be written: {error.strerror}")
     return summary
 
 

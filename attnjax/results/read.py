@@ -6,6 +6,7 @@ A file is never written by hand, and never changed: it has a digest of its own c
 equal keys add up over days and machines.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -116,10 +117,10 @@ def read_records(folder: str | Path, *others: Path) -> list[Record]:
         UserError: there is none in the first folder, one is damaged, or two are of the same
             settings, data, seed and machine and have other numbers.
     """
-    paths = sorted(Path(folder).glob("*/*/*.json"))
+    paths = _files(Path(folder))
     if not paths:
         raise UserError(f"{folder} holds no records; `attnjax record RUNS` writes them")
-    paths += [path for other in others for path in sorted(other.glob("*/*/*.json"))]
+    paths += [path for other in others for path in _files(other)]
     kept: dict[Path, tuple[Path, Record]] = {}
     of_run: dict[object, tuple[Path, Record]] = {}
     for path in paths:
@@ -132,6 +133,12 @@ def read_records(folder: str | Path, *others: Path) -> list[Record]:
                     "and machine, of which one counts: leave one of them in the folder"
                 )
     return sorted((record for _, record in kept.values()), key=lambda record: record.recorded)
+
+
+def _files(folder: Path) -> list[Path]:
+    """List the files of records below a folder, without hidden ones, which other programs leave."""
+    paths = sorted(folder.glob("*/*/*.json"))
+    return [path for path in paths if not re.search(r"(^|/)\.", str(path.relative_to(folder)))]
 
 
 def _run_of(record: Record) -> object:

@@ -1,5 +1,6 @@
 import errno
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -305,3 +306,31 @@ def test_bash_completes_names_of_files_and_executes_none(tmp_path, capsys):
     assert {*hostile, "luong2015"} <= {*printed.stdout.splitlines()}, printed.stderr
     assert not list(tmp_path.rglob("executed*"))
     assert (folder / "a b.py").exists()
+
+
+def test_the_help_that_a_mistake_names_can_be_asked_for(capsys):
+    said = sentence(capsys, "run", TINY, "--seeds", "0")
+    (words,) = re.findall(r"see attnjax (.*--help)", said)
+    with pytest.raises(SystemExit) as ended:
+        main(words.split())
+    assert ended.value.code == 0
+
+
+def test_help_and_titles_stay_without_docstrings():
+    """`python -OO` drops them."""
+    read = "from attnjax.cli.main import main; main(['parts', 'model']); main(['--help'])"
+    plain, bare = (
+        subprocess.run([sys.executable, *flags, "-c", read], capture_output=True).stdout
+        for flags in ((), ("-OO",))
+    )
+    assert len(plain.split()) > 300
+    assert bare == plain
+
+
+def test_a_folder_whose_name_is_not_utf_8_is_a_sentence(capsys, tmp_path, monkeypatch):
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    shutil.copy(TINY, "tiny.py")
+    said = sentence(capsys, "run", "tiny.py", "--variant", "cosine", "--seeds", "1")
+    assert "the name of a file or folder must be UTF-8; got" in said

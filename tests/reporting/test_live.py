@@ -57,3 +57,14 @@ def test_while_the_first_variant_is_tuned_there_is_no_page(tmp_path):
     """A first tuning that takes longer than a minute failed: the page wanted a row."""
     live.LiveReport(folder=tmp_path / "tiny", loaded=load(TINY), written=-1e9).update()
     assert not (tmp_path / "tiny" / "report.html").exists()
+
+
+@pytest.mark.parametrize("name", ["report.html", "summary.json"])
+def test_a_page_that_cannot_be_written_ends_no_training(folder, capsys, name):
+    """The table is printed, and a sentence names the file."""
+    (folder / name).mkdir()
+    live.LiveReport(folder=folder, loaded=load(TINY), written=-1e9).update()
+    assert main(["report", str(folder)]) == 0
+    printed, said = capsys.readouterr()
+    assert "scaled" in printed
+    assert f"{folder / name} cannot be written: Is a directory" in said

@@ -224,3 +224,25 @@ def test_no_commit_changes_or_removes_a_record():
         check=True,
     )
     assert unstaged.stdout.split() == []
+
+
+def test_hidden_files_are_no_records(records, capsys):
+    """Notebooks and file systems leave copies whose names begin with a dot."""
+    expected, path = judged(records, capsys), one(records)
+    (path.parent / ".ipynb_checkpoints").mkdir()
+    shutil.copy(path, path.parent / ".ipynb_checkpoints" / path.name)
+    hidden = shutil.copytree(path.parent, path.parent.with_name(".copy"))
+    (hidden / path.name).write_text("{")
+    (path.parent / f"._{path.name}").write_bytes(b"\0\5\26\7")
+    assert judged(records, capsys) == expected
+
+
+@pytest.mark.parametrize("place", ["parameters", "memory"])
+def test_a_number_that_no_machine_holds_is_a_sentence(records, capsys, place):
+    path = one(records)
+    content = read_sealed(path)
+    (content if place == "parameters" else content["machine"])[place] = 10**400
+    write_sealed(path, content)
+    code, printed, _ = judged(records, capsys)
+    assert code == 2
+    assert place in printed

@@ -1,6 +1,5 @@
 """`attnjax parts`."""
 
-import inspect
 import re
 import sys
 from typing import Annotated, Any, get_args, get_origin
@@ -49,15 +48,16 @@ def parts(
 
 def _below(kind: type | None) -> list[str]:
     """Return the equations of a part, and its fields with their defaults."""
+    from attnjax.config.docstrings import docstring
     from attnjax.config.parts import first_line
     from attnjax.config.walk import defaults, field_names
 
     if kind is None:
         return []
-    equations = _equations(vars(kind).get("__doc__") or "")
+    equations = _equations(docstring(kind))
     if function := re.match(r"`(\w+)`", first_line(kind)):  # "`softmax` as a part"
         named = getattr(sys.modules.get(kind.__module__), function[1], None)
-        text = inspect.cleandoc(getattr(named, "__doc__", None) or "")
+        text = "" if named is None else docstring(named)
         equations = [" ".join(text.split("\n\n")[0].split()), *_equations(text), *equations]
     usual: dict[str, Any] = defaults(kind)
     fields = [
@@ -69,6 +69,6 @@ def _below(kind: type | None) -> list[str]:
 
 def _equations(docstring: str) -> list[str]:
     """Return the indented lines between the first paragraph and the sections of a docstring."""
-    text = inspect.cleandoc(docstring).partition("\n\n")[2]
+    text = docstring.partition("\n\n")[2]
     before = re.split(r"^(?:Args|Attributes|Raises|Source):", text, maxsplit=1, flags=re.MULTILINE)
     return [line.strip() for line in before[0].split("\n") if line.startswith("    ")]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from attnjax.cli.command import ExperimentFolder, Trust, count, option
 from attnjax.cli.output import keep_compiled, out, say
+from attnjax.errors import warn
 from attnjax.runs.catalog import records_folder, with_shipped
 
 if TYPE_CHECKING:
@@ -88,10 +89,13 @@ def summarized(
 
     results, printed = now()
     out().print(table(printed, verbose=verbose))  # whatever may happen to the page
-    page = write(folder, printed, sentences)
-    # again if another process has finished a run meanwhile, and has written its summary before
-    while results != finished_runs(folder):
-        results, summary = now()
-        page = write(folder, summary, sentences)
-    say(f"report: {page}")
+    try:
+        page = write(folder, printed, sentences)
+        # again if another process has finished a run meanwhile, and has written its summary before
+        while results != finished_runs(folder):
+            results, summary = now()
+            page = write(folder, summary, sentences)
+        say(f"report: {page}")
+    except OSError as error:
+        warn(f"there is no report: {error.filename} cannot be written: {error.strerror}")
     return printed

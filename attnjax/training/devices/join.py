@@ -15,6 +15,8 @@ SECONDS_TO_JOIN = 300  # the longest wait for the coordinator and for the other 
 # environment variables: the first process's HOST:PORT, the number of processes, and our number
 COORDINATOR, COUNT, INDEX = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
 
+ALONE = f"; a process that is to run alone has {COUNT}=1 in its environment"
+
 
 def join(environment: Mapping[str, str] = os.environ) -> None:
     """Join the other processes of this command, if the environment says that there are others.
@@ -46,7 +48,7 @@ def join(environment: Mapping[str, str] = os.environ) -> None:
         )
     except (RuntimeError, ValueError, OSError) as error:
         raise UserError(
-            f"cannot join the other processes at {where}: {first_line(error)}"
+            f"cannot join the other processes at {where}: {first_line(error)}{ALONE}"
         ) from error
     finally:
         giving_up.cancel()
@@ -72,7 +74,7 @@ def _given(environment: Mapping[str, str]) -> tuple[str, int, int] | None:
         return None
     address = environment.get(COORDINATOR, "")
     host, _, port = address.rpartition(":")
-    if not host or not port.isdigit():
+    if not host or not port.isdigit() or not 0 < int(port) < 2**16:
         raise UserError(
             f"{COORDINATOR} must be HOST:PORT of the first of the {count} processes; "
             f"got {address!r}"
@@ -114,7 +116,7 @@ def _unreachable(where: str, count: int | None, index: int | None) -> None:
     reason = f"the coordinator at {where} cannot be reached"
     if index == 0:
         reason = f"not all of the {count} processes came to {where}"
-    print(f"attnjax: {reason}; waited {SECONDS_TO_JOIN} s", file=sys.stderr)
+    print(f"attnjax: {reason}; waited {SECONDS_TO_JOIN} s{ALONE}", file=sys.stderr)
     end_process(2)
 
 
