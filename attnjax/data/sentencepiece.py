@@ -41,10 +41,10 @@ class SentencePieceVocabulary(Vocabulary):
         return SentencePieceProcessor(model_proto=self.model)
 
     def split(self, text: str) -> list[str]:
-        return self._processor.encode(text, out_type=str)
+        return self._processor.encode(_whole(text), out_type=str)
 
     def encode(self, text: str) -> list[int]:
-        return self._processor.encode(text, out_type=int)
+        return self._processor.encode(_whole(text), out_type=int)
 
     def merge(self, pieces: list[str]) -> str:
         return self._processor.decode(pieces)
@@ -54,7 +54,7 @@ class SentencePieceVocabulary(Vocabulary):
 
     def plain(self, text: str) -> str:
         # as the pieces of the text, joined again, in a tenth of the time
-        return self._processor.normalize(text).replace(SPACE, " ").lstrip(" ")
+        return self._processor.normalize(_whole(text)).replace(SPACE, " ").lstrip(" ")
 
     def file_digests(self) -> dict[str, str]:
         return {self.FILE: sha256(self.model).hexdigest()}
@@ -170,3 +170,10 @@ class SentencePiece(VocabularyPart):
             if (index := draw.randrange(seen)) < len(drawn):
                 drawn[index] = text
         return drawn
+
+
+def _whole(text: str) -> str:
+    """Return a text in which each half of a character, which UTF-8 has not, is U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -74,4 +74,9 @@ def find(experiment: str) -> Path:
     if not path.is_file():
         why = "is no regular file" if path.exists() else "does not exist"
         raise UserError(f"the experiment file {experiment} {why}")
+    if path.suffix == ".ipynb":
+        raise UserError(
+            f"{experiment} is a notebook, and an experiment is a file of Python: "
+            "`jupyter nbconvert --to script` makes one"
+        )
     return path

@@ -6,6 +6,7 @@ from pathlib import Path
 from pprint import pformat
 
 from attnjax.config.override import split
+from attnjax.config.record import folder_name
 from attnjax.config.serialize import to_json
 from attnjax.config.walk import field_names
 from attnjax.console import PlainConsole
@@ -42,9 +43,11 @@ def run(
             defined in no file.
     """
     if isinstance(experiment, Ablation):
+        if not folder_name(name):
+            raise UserError(f"name is that of a file, without .py and without /; got {name!r}")
         experiment = _written(experiment, Path(runs) / name / f"{name}.py")
     loaded = load(find(str(experiment))).at(setting)
-    words = [word for given in overrides for word in shlex.split(given)]
+    words = [word for given in overrides for word in _words(given)]
     others, changes = split(words)
     if others:
         raise UserError(f"an override is --path value, or path:part; got {others[0]!r}")
@@ -63,6 +66,14 @@ def run(
     again = ["attnjax", "run", str(experiment), *(["--setting", setting] if setting else [])]
     again += [] if where is None else ["--records", str(where)]
     return summarize(folder, loaded, [*again, *words], records=plan.records)
+
+
+def _words(given: str) -> list[str]:
+    """Split an override as a shell does; a quote without a second one is a letter of the value."""
+    try:
+        return shlex.split(given)
+    except ValueError:
+        return given.split(maxsplit=1)
 
 
 def _written(ablation: Ablation, path: Path) -> Path:

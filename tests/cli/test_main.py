@@ -229,6 +229,9 @@ def test_no_file_of_the_current_folder_hides_a_shipped_experiment(tmp_path, monk
     assert find("bert") == shipped_folder() / "bert.py"
     assert find("bert.py") == Path("bert.py")
     assert find("./other") == Path("other")
+    Path("mine.ipynb").write_text("{}")
+    with pytest.raises(UserError, match="mine.ipynb is a notebook, .* nbconvert"):
+        find("./mine.ipynb")
     with pytest.raises(UserError, match="unknown experiment 'other'"):
         find("other")
 

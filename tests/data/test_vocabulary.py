@@ -93,6 +93,7 @@ def test_pieces_of_sentencepiece_come_back():
         assert vocabulary.decode([START, *vocabulary.encode(text), END, PAD]) == text
         assert UNKNOWN not in vocabulary.encode(text)
     assert UNKNOWN in vocabulary.encode("日")
+    assert vocabulary.encode("a\ud83d") == vocabulary.encode("a\ufffd")  # half a character
     assert SentencePiece(size=40).learn(TEXTS).digest == vocabulary.digest
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import attnjax
 from attnjax.cli.main import main
 from attnjax.data.vocabularies import Vocabularies, joint, load_vocabularies
 from attnjax.data.vocabulary import SplitWords
@@ -148,3 +149,14 @@ def test_a_claim_whose_metric_an_override_takes_away_is_left_out(capsys, tmp_pat
     words = ["run", TINY, "--runs", str(tmp_path), "--variant", "scaled", "--seeds", "1"]
     assert main([*words, "metric:accuracy", "--training.steps", "1"]) == 0
     assert "metric of scaled was changed" in capsys.readouterr().out
+
+
+def test_a_quote_in_an_override_is_a_letter_of_its_value():
+    with pytest.raises(UserError, match='--task.train: wanted .*; got "it\'s 5"'):
+        attnjax.run(TINY, "--task.train it's 5")
+
+
+def test_the_name_of_an_ablation_leads_into_no_other_folder(tmp_path):
+    with pytest.raises(UserError, match="name is that of a file, without .py and without /; got"):
+        attnjax.run(attnjax.load(TINY).ablation, name="a/b", runs=tmp_path)
+    assert not [*tmp_path.iterdir()]

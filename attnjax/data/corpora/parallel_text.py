@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from attnjax.config.constraints import PositiveInt, check_fields
 from attnjax.config.serialize import parse_json
@@ -177,7 +178,8 @@ class TabSeparated(PairsInLines):
 class JsonLines(PairsInLines):
     """One file for each split, in each line a JSON object: {"en": "a dog", "de": "ein Hund"}.
 
-    `source` and `target` are the keys of the texts.
+    `source` and `target` are the keys of the texts; of {"translation": {"en": "a dog", ...}} the
+    key is "translation.en".
     """
 
     source: str = "en"
@@ -189,7 +191,7 @@ class JsonLines(PairsInLines):
     def pair(self, line: str) -> Example:
         try:
             content = parse_json(line)
-            source, target = (content[key] for key in (self.source, self.target))
+            source, target = (_at(content, key) for key in (self.source, self.target))
         except UnicodeEncodeError as error:
             half = ascii(error.object[error.start])
             raise ValueError(f"has half a character, {half}: a text was cut there") from error
@@ -201,3 +203,11 @@ class JsonLines(PairsInLines):
                 f"{self.source!r} and {self.target!r} (task.source, task.target)"
             )
         return Example(source, target)
+
+
+def _at(content: Any, key: str) -> Any:
+    """Return the value at a key of a JSON object, or at keys of objects in objects, by dots."""
+    if key in content or "." not in key:
+        return content[key]
+    first, _, rest = key.partition(".")
+    return _at(content[first], rest)

@@ -176,6 +176,12 @@ def test_json_lines_are_tab_separated_lines(tmp_path):
     assert [*task.reader()("train.jsonl")] == [Example(*pair) for pair in pairs]
 
 
+def test_json_objects_within_a_line_are_named_by_dots(tmp_path):
+    (tmp_path / "train.jsonl").write_text('{"translation": {"en": "a dog", "ro": "un câine"}}\n')
+    task = JsonLines(folder=str(tmp_path), source="translation.en", target="translation.ro")
+    assert [*task.reader()("train.jsonl")] == [Example("a dog", "un câine")]
+
+
 def test_multi30k(data, monkeypatch):
     monkeypatch.setenv("ATTNJAX_DATA", str(data))
     corpus = ParallelText(folder="multi30k-bpe", test="test.2016").load()
