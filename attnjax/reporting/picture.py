@@ -99,7 +99,7 @@ def _finite_values(summary: Summary, key: MetricKey) -> dict[str, list[float]]:
 def draw(content: Shown, path: Path) -> bool:
     """Draw what is shown as a file, unless the file has it; return whether the file is there."""
     mark = MARK.format(_digest(content))
-    if path.is_file() and path.read_text(encoding="utf-8").startswith(mark):
+    if path.is_file() and _begins(path, mark):
         return True
     try:
         if isinstance(content, Panel):
@@ -117,7 +117,12 @@ def draw(content: Shown, path: Path) -> bool:
 def drawn_here(path: Path) -> bool:
     """Return whether a file is a picture of ours."""
     begin, _, _ = MARK.partition("{}")
-    return path.read_text(encoding="utf-8", errors="replace").startswith(begin)
+    return _begins(path, begin)
+
+
+def _begins(path: Path, mark: str) -> bool:
+    """Return whether a file, which may be no text, begins with a mark."""
+    return path.read_bytes().startswith(mark.encode())
 
 
 def _digest(content: Shown) -> str:

@@ -230,7 +230,8 @@ def write(made: Record, folder: Path) -> Path | None:
     """Write the file of a record below a folder; None: the same run has one there.
 
     Raises:
-        UserError: there is a record of the same key, seed and machine with other numbers.
+        UserError: there is a record of the same key, seed and machine with other numbers, or the
+            folder cannot be made.
     """
     path = folder / made.path()
     if path.exists():
@@ -240,7 +241,10 @@ def write(made: Record, folder: Path) -> Path | None:
                 "records are never replaced"
             )
         return None
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{path.parent} cannot be made: {error.strerror}") from error
     content = asdict(replace(made, source=None))
     del content["source"]
     write_sealed(path, content)

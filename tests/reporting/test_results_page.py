@@ -190,6 +190,9 @@ def test_a_picture_is_drawn_again_if_its_numbers_change(tmp_path, monkeypatch):
     assert len(drawn) == 1
     assert draw(replace(dots, values={"a": [1.0, 2.5]}), path)
     assert len(drawn) == 2
+    path.write_bytes(b"\xff\xfe")  # another program's
+    assert draw(dots, path)
+    assert len(drawn) == 3
 
 
 def test_a_picture_defines_every_color_that_a_figure_may_have():

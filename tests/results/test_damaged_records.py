@@ -226,6 +226,12 @@ def test_no_commit_changes_or_removes_a_record():
     assert unstaged.stdout.split() == []
 
 
+def test_a_folder_of_records_that_cannot_be_made_is_a_sentence(records, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match="cannot be made: Not a directory"):
+        write(read_file(one(records)), tmp_path / "file")
+
+
 def test_hidden_files_are_no_records(records, capsys):
     """Notebooks and file systems leave copies whose names begin with a dot."""
     expected, path = judged(records, capsys), one(records)
