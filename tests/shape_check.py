@@ -57,7 +57,9 @@ def _wrapped(function: FunctionType, hints: dict[str, Any]) -> Callable:
 def _fits(value: Any, hint: Any) -> bool:
     """Return whether an array, or every array in a tuple, has its shape; bind the letters."""
     if get_origin(hint) is not tuple:
-        return isinstance(value, hint)
+        # symbols stand for lengths in a program that is exported
+        named = not all(isinstance(size, int) for size in getattr(value, "shape", ()))
+        return named or isinstance(value, hint)
     kinds = get_args(hint)
     if kinds[-1] is Ellipsis:
         kinds = kinds[:1] * len(value)

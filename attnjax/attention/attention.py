@@ -14,16 +14,10 @@ from attnjax.attention.bias import Bias
 from attnjax.attention.fused import dispatch
 from attnjax.attention.fused.dispatch import Implementation
 from attnjax.attention.fused.inputs import Inputs, RunKernel
+from attnjax.attention.hidden import fill_hidden, zero_hidden
 from attnjax.attention.kernel_score import Kernel
-from attnjax.attention.mask import (
-    Mask,
-    MaskLike,
-    allowed_pairs,
-    as_mask,
-    fill_hidden,
-    join,
-    zero_hidden,
-)
+from attnjax.attention.mask import Mask, MaskLike, allowed_pairs, as_mask, join
+from attnjax.attention.mask_check import check_mask
 from attnjax.attention.pool import Pool, WeightedSum
 from attnjax.attention.position import Positions
 from attnjax.attention.score import ScaledDot, Score
@@ -32,7 +26,8 @@ from attnjax.attention.traits import Expectations
 from attnjax.config.constraints import DropoutRate
 from attnjax.config.walk import walk
 from attnjax.errors import UserError
-from attnjax.nn.dropout import Dropout
+from attnjax.nn.axes import smaller_length
+from attnjax.nn.dropout import Dropout, is_left_out
 from attnjax.nn.dtypes import as_floats, wide
 from attnjax.nn.lift import sow
 
@@ -70,13 +65,13 @@ class AttentionBase(Expectations, Mixer):
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
-        deterministic: bool,
+        deterministic: bool | None = None,
     ) -> Contexts:
         """Return the context [..., T, any] of queries [..., T, K], from a prepared memory.
 
         A mask may be an array of booleans [..., T, S], True = attend; None allows everything.
         Without positions queries and keys are at 0, 1, ... A deterministic call leaves out
-        dropout and sampling.
+        dropout; one without dropout need not say so.
         """
 
     @nn.nowrap
@@ -117,7 +112,7 @@ class AttentionBase(Expectations, Mixer):
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
-        deterministic: bool,
+        deterministic: bool | None = None,
         **prepare: Any,
     ) -> Float[Array, "*#B T _"]:
         """Call `prepare`, then `attend`: [..., T, K], [..., S, K], [..., S, V] -> [..., T, any].
@@ -130,6 +125,7 @@ class AttentionBase(Expectations, Mixer):
         value = as_floats(key if value is None else value)
         # `attend` does it too, but the gradients of a projection before would be NaN
         hidden_by = as_mask(mask, query)
+        check_mask(hidden_by, query, key)
         key, value = fill_hidden(hidden_by, key), zero_hidden(hidden_by, value)
         memory = self.prepare(key, value, **prepare)
         return self.attend(query, memory, mask, positions=positions, deterministic=deterministic)
@@ -214,12 +210,13 @@ class Attention(AttentionBase):
         *,
         positions: Positions = Positions(),
         added: Logits | None = None,
-        deterministic: bool,
+        deterministic: bool | None = None,
     ) -> Contexts:
         """As `AttentionBase.attend`; `added` is added to the logits, which are then computed."""
+        deterministic = is_left_out(self.dropout, deterministic)
         mask = join(self.mask, as_mask(mask, query))
         key, value = fill_hidden(mask, memory.key), zero_hidden(mask, memory.value)
-        length = min(query.shape[-2], value.shape[-2])
+        length = smaller_length(query.shape[-2], value.shape[-2])
         given, positions = positions, positions.filled(query, value)
         kernel = self.kernel(length, mask, deterministic=deterministic) if added is None else None
         sides = None

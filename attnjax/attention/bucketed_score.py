@@ -109,5 +109,5 @@ class _BucketBias:
             both_sides=self.both_sides,
         )
         bucket = jnp.broadcast_to(bucket, (*table.shape[:-1], *bucket.shape[-2:]))
-        flat = bucket.reshape(*table.shape[:-1], -1)
+        flat = bucket.reshape(*table.shape[:-1], bucket.shape[-2] * bucket.shape[-1])
         return jnp.take_along_axis(table, flat, axis=-1).reshape(bucket.shape)

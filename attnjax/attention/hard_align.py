@@ -73,6 +73,8 @@ def _perturb(logits: jax.Array, key: jax.Array | None) -> jax.Array:
 
 def _one_hot_max(perturbed: jax.Array, mask: jax.Array | None) -> jax.Array:
     """Return one-hot rows [..., T, S] with 1 at the largest allowed number; no gradient."""
+    if not perturbed.shape[-1]:
+        return perturbed
     if mask is not None:
         perturbed = jnp.where(mask, perturbed, -jnp.inf)
     rows = jax.nn.one_hot(perturbed.argmax(-1), perturbed.shape[-1], dtype=perturbed.dtype)

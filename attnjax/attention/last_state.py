@@ -7,7 +7,8 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.attention import AttentionBase
-from attnjax.attention.mask import MaskLike, as_mask, zero_hidden
+from attnjax.attention.hidden import zero_hidden
+from attnjax.attention.mask import MaskLike, as_mask
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, Queries, Values
@@ -46,7 +47,7 @@ class LastState(AttentionBase):
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
-        deterministic: bool,
+        deterministic: bool | None = None,
     ) -> Contexts:
         mask, shape = as_mask(mask, query), (*query.shape[:-1], memory.shape[-2])
         memory = zero_hidden(mask, memory)

@@ -105,7 +105,7 @@ class LatentAttention(AttentionBase):
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
-        deterministic: bool,
+        deterministic: bool | None = None,
     ) -> Contexts:
         width, steps, words = query.shape[-1], query.shape[-2], memory.latent.shape[-2]
         own, rank = self.key_width or head_width(width, self.heads), self.latent_width

@@ -19,10 +19,12 @@ from jaxtyping import Array, Float
 
 from attnjax.attention.attention import AttentionBase
 from attnjax.attention.feature_map import EluPlusOne, FeatureMap
+from attnjax.attention.hidden import zero_hidden
 from attnjax.attention.key_rules import key_rules
-from attnjax.attention.mask import Causal, MaskLike, Padding, as_mask, zero_hidden
+from attnjax.attention.mask import Causal, MaskLike, Padding, as_mask
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
+from attnjax.nn.axes import known_length
 
 CHUNK = 64
 """The number of causal queries in a chunk, a power of 2. A query sees the keys of its own
@@ -161,10 +163,10 @@ def causal_linear(query: LogFeatures, memory: LinearMemory) -> Contexts:
 
     Source: Katharopoulos et al. 2020, eqs. 10 to 12; the chunks are ours.
     """
-    length = query.shape[-2]
+    length = known_length(query.shape[-2], "linear attention with the mask Causal")
     size = min(CHUNK, 1 << (length - 1).bit_length())
-    groups = ceil(length / (size * GROUP))
-    together = ceil(length / (size * groups))
+    groups = max(1, ceil(length / (size * GROUP)))
+    together = max(1, ceil(length / (size * groups)))
 
     def chunks(x: jax.Array, filler: float = 0.0) -> jax.Array:
         """Cut [..., T, any] -> [T / G C, G, ..., C, any] into groups of G chunks."""
@@ -189,7 +191,8 @@ def causal_linear(query: LogFeatures, memory: LinearMemory) -> Contexts:
         read = jax.checkpoint(read)
     _, context = jax.lax.scan(read, empty_state(memory), (chunks(query), split))
     context = jnp.moveaxis(context, (0, 1), (-4, -3))
-    return context.reshape(*context.shape[:-4], -1, context.shape[-1])[..., :length, :]
+    steps = groups * together * size
+    return context.reshape(*context.shape[:-4], steps, context.shape[-1])[..., :length, :]
 
 
 class LinearAttention(AttentionBase):
@@ -228,7 +231,7 @@ class LinearAttention(AttentionBase):
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
-        deterministic: bool,
+        deterministic: bool | None = None,
     ) -> Contexts:
         dtype, features = memory.value.dtype, self.feature_map(query)
         present, _, causal = key_rules(as_mask(mask, query), "LinearAttention", packs=False)

@@ -32,6 +32,18 @@ class Mask(Expectations, ABC):
     axes: ClassVar[dict[str, tuple[str, ...]]] = {}
     """For each field that holds an array, the names of its last axes, "query" or "key"."""
 
+    def __post_init__(self) -> None:
+        """Make arrays of lists."""
+        for name in self.axes:
+            given = getattr(self, name)
+            if isinstance(given, list | tuple):
+                try:
+                    array = np.asarray(given)
+                except ValueError as error:
+                    kind = type(self).__name__
+                    raise UserError(f"{kind}.{name} wants lists of one length") from error
+                object.__setattr__(self, name, array)
+
     @abstractmethod
     def dense(self, positions: Positions) -> jax.Array:
         """Return booleans that broadcast to [..., T, S], True = attend; positions are absolute."""
@@ -126,39 +138,6 @@ def join(*masks: Mask | None) -> Mask:
     return reduce(and_, given) if given else And()
 
 
-def zero_hidden(mask: Mask, x: jax.Array) -> jax.Array:
-    """Set values [..., S, any] to 0 where the mask hides the key from every query.
-
-    The weight of a hidden key is 0, and 0 times NaN or infinity, which padding may hold, is NaN.
-    A key that examples share is 0 if it is hidden in all of them. Finite numbers give the same
-    contexts, but XLA may fuse, and so round, the program around them in another way.
-    """
-    return _where_seen(mask, x, 0)
-
-
-def fill_hidden(mask: Mask, key: jax.Array) -> jax.Array:
-    """Replace keys [..., S, K] that the mask hides from every query by 1, 1 + 1/K, 1 + 2/K, ...
-
-    As `zero_hidden`, but for a score: 0 has no direction, no logarithm and no inverse, and a score
-    that divides by the length of a key has a gradient of NaN there, whatever the weight is.
-    """
-    width = key.shape[-1]
-    return _where_seen(mask, key, 1 + jnp.arange(width, dtype=jnp.result_type(key)) / max(width, 1))
-
-
-def _where_seen(mask: Mask, x: jax.Array, other: jax.Array | int) -> jax.Array:
-    """Return x [..., S, any] with `other` where the mask hides the key from every query."""
-    for rule in mask.rules():
-        seen = rule.seen_keys()
-        if seen is not None:
-            own = x.shape[:-1]
-            seen = seen.reshape(*[1] * (len(own) - seen.ndim), *seen.shape)
-            seen = seen.any(tuple(range(seen.ndim - len(own))))
-            shared = tuple(axis for axis, size in enumerate(own) if size == 1)
-            x = jnp.where(seen.any(shared, keepdims=True)[..., None], x, other)
-    return x
-
-
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class And(Mask):
@@ -230,6 +209,12 @@ class Padding(Mask):
 
     present: jax.Array
     axes = {"present": ("key",)}  # noqa: RUF012
+
+    @classmethod
+    def of(cls, lengths: jax.Array, words: int) -> "Padding":
+        """Return the padding of sentences of these lengths, [...], in rows of S words."""
+        numbers = jnp.arange(words).reshape(*[1] * jnp.ndim(lengths), words)
+        return cls(numbers < jnp.asarray(lengths)[..., None])
 
     def dense(self, positions: Positions) -> jax.Array:
         return self.present[..., None, :]
@@ -341,12 +326,19 @@ class ExcludeSelf(Mask):
 class Segments(Mask):
     """Only keys of the query's own segment: several sentences packed into one row.
 
-    The segments of queries and keys are integers [..., T] and [..., S].
+    The segments of queries and keys are integers [..., T] and [..., S]. One array is enough for
+    self-attention.
     """
 
     query: jax.Array
-    key: jax.Array
+    key: jax.Array = None  # pyright: ignore[reportAssignmentType]  # then that of the queries
     axes = {"query": ("query",), "key": ("key",)}  # noqa: RUF012
+
+    def __post_init__(self) -> None:
+        """Take the segments of the queries for those of the keys, if these are not given."""
+        super().__post_init__()
+        if self.key is None:
+            object.__setattr__(self, "key", self.query)
 
     def dense(self, positions: Positions) -> jax.Array:
         return self.query[..., :, None] == self.key[..., None, :]

@@ -18,6 +18,8 @@ from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
 from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.errors import UserError
+from attnjax.nn.axes import smaller_length
+from attnjax.nn.dropout import is_left_out, said_once
 from attnjax.nn.lift import PARAMETERS, clone_template, vmap_heads
 from attnjax.nn.linear import Dense
 from attnjax.nn.norm import VectorNorm
@@ -65,11 +67,14 @@ class MultiHead(AttentionBase):
             at the query's word, before W; None: nothing does.
         heads_out: the numbers, from 0, of heads that are taken out, before training or after it:
             their contexts become 0. The parameters stay the same.
+        deterministic: whether calls leave out dropout, for those that do not say it, as in Flax's
+            attention: its lifts, such as `nn.remat`, cannot pass it. None: each call with dropout
+            says it.
 
     Raises:
         UserError: a width is None and D is not a multiple of H; H is not a multiple of G; heads
             share keys and the score has parameters for them; a head that is taken out does not
-            exist.
+            exist; both the field `deterministic` and a call say what becomes of dropout.
 
     Source: Vaswani et al. 2017, section 3.2.2; `key_heads`: Shazeer 2019, section 3, and Ainslie et
     al. 2023, section 2.2; `query_key_norm`: Henry et al. 2020, with learned gains as in Dehghani
@@ -88,6 +93,7 @@ class MultiHead(AttentionBase):
     query_key_norm: VectorNorm | None = None
     context_norm: VectorNorm | None = None
     gate: Gate | None = None
+    deterministic: bool | None = None
 
     def setup(self) -> None:
         if self.heads % (self.key_heads or 1):
@@ -141,9 +147,9 @@ class MultiHead(AttentionBase):
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
-        deterministic: bool,
+        deterministic: bool | None = None,
     ) -> Contexts:
-        mask = as_mask(mask, query)
+        mask, deterministic = as_mask(mask, query), said_once(self.deterministic, deterministic)
         projected = self._project_queries(query)
 
         def attend(head: Any, query: jax.Array, memory: Any, mask: Any, own: Any) -> jax.Array:
@@ -157,7 +163,7 @@ class MultiHead(AttentionBase):
         return self._merge(contexts, query)
 
     def _are_one_axis(
-        self, query: Queries, memory: Any, mask: Mask, *, deterministic: bool
+        self, query: Queries, memory: Any, mask: Mask, *, deterministic: bool | None
     ) -> bool:
         """Return whether heads can be a leading axis, [..., H, T, K]: no parameters, no draws."""
         head = self.head
@@ -169,8 +175,11 @@ class MultiHead(AttentionBase):
             return False
         if self._group > 1 and head.is_mutable_collection("attention"):
             return False  # sown weights would be [..., G, H / G, T, S]
-        length, mask = min(query.shape[-2], memory.value.shape[-2]), join(head.mask, mask)
-        return deterministic or head.kernel(length, mask, deterministic=False) is not None
+        length = smaller_length(query.shape[-2], memory.value.shape[-2])
+        mask = join(head.mask, mask)
+        if is_left_out(head.dropout, deterministic):
+            return True
+        return head.kernel(length, mask, deterministic=False) is not None
 
     def _at_once(
         self, attend: Callable, query: jax.Array, memory: Any, mask: Mask, positions: Positions

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from functools import partial
+from math import prod
 
 import jax
 import jax.numpy as jnp
@@ -40,7 +41,7 @@ def relative_sum(
     """
     distances = len(by_distance)
     index = jnp.broadcast_to(clipped_distance(positions, distances // 2), weights.shape)
-    rows = (-1, weights.shape[-1])
+    rows = (prod(weights.shape[:-1]), weights.shape[-1])
     add_up = jax.vmap(partial(jax.ops.segment_sum, num_segments=distances))
     total = add_up(widen(weights).reshape(rows), index.reshape(rows))
     total = total.reshape(*weights.shape[:-1], distances)

@@ -11,6 +11,7 @@ from jax.core import Tracer
 
 from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
+from attnjax.nn.axes import known_length
 from attnjax.nn.length_limit import LengthLimited
 
 type AnyArray = Any
@@ -95,7 +96,7 @@ def sinusoidal(position: jax.Array, width: int) -> jax.Array:
     # not by a product of matrices, whose operands a TPU would round
     angle = jnp.multiply.outer(position.astype(jnp.float32), rate.astype(np.float32))
     waves = jnp.stack([jnp.sin(angle), jnp.cos(angle)], axis=-1)
-    return waves.reshape(*position.shape, -1)[..., :width]
+    return waves.reshape(*position.shape, 2 * len(rate))[..., :width]
 
 
 class Sinusoidal(Position):
@@ -123,7 +124,7 @@ class Learned(Position, LengthLimited):
     @nn.compact
     def __call__(self, embedding: jax.Array, position: jax.Array) -> jax.Array:
         steps, width = embedding.shape[-2:]
-        if steps > self.max_length:
+        if known_length(steps, "Learned") > self.max_length:
             raise UserError(f"at most {self.max_length} positions are learned; got {steps}")
         normal = nn.initializers.normal(width**-0.5)
         table = self.param("embedding", normal, (self.max_length, width))

@@ -50,7 +50,7 @@ def rotary(
     rate = unscaled_rates(width, base) if scaling is None else scaling.rates(width, base)
     # not by a product of matrices, whose operands a TPU would round
     angle = jnp.multiply.outer(jnp.asarray(position).astype(dtype), rate.astype(dtype))
-    pairs = x.astype(dtype).reshape(*x.shape[:-1], -1, 2)
+    pairs = x.astype(dtype).reshape(*x.shape[:-1], width // 2, 2)
     even, odd = pairs[..., 0], pairs[..., 1]
     sin, cos = (jnp.broadcast_to(wave(angle), even.shape) for wave in (jnp.sin, jnp.cos))
     rotated = jnp.stack([even * cos - odd * sin, even * sin + odd * cos], axis=-1)

@@ -31,6 +31,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from attnjax.attention.shapes import Contexts, Queries
+from attnjax.nn.axes import known_length
 from attnjax.nn.dtypes import wide
 
 CHUNK = 64
@@ -105,9 +106,9 @@ def _in_chunks(
     query: jax.Array, words: Words, restarts: jax.Array | None, *, delta_rule: bool
 ) -> tuple[jax.Array, jax.Array]:
     """Return the contexts and the final state."""
-    length = query.shape[-2]
+    length = known_length(query.shape[-2], "a recurrence in chunks")
     size = min(CHUNK, 1 << (length - 1).bit_length())
-    chunks = partial(_split, size=size, number=-(-length // size))
+    chunks = partial(_split, size=size, number=max(1, -(-length // size)))
     if restarts is None:
         restarts = jnp.zeros(words.key.shape[:-1], bool)
     log_decay = words.log_decay
@@ -143,7 +144,8 @@ def _in_chunks(
     state, (before, written) = jax.lax.scan(next_chunk, empty, (over, kept, written, erased))
     context = (arriving * query) @ before + products(query, key) @ written
     context = jnp.moveaxis(context, 0, -3)
-    context = context.reshape(*context.shape[:-3], -1, context.shape[-1])
+    steps = size * context.shape[-3]
+    context = context.reshape(*context.shape[:-3], steps, context.shape[-1])
     return context[..., :length, :], state
 
 

@@ -82,7 +82,7 @@ class RecurrentAttention(AttentionBase):
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
-        deterministic: bool,
+        deterministic: bool | None = None,
     ) -> Contexts:
         dtype = memory.value.dtype
         rules = key_rules(as_mask(mask, query), type(self).__name__, packs=True)

@@ -20,6 +20,7 @@ from attnjax.attention.shapes import Keys, Logits, Queries
 from attnjax.attention.traits import Fusible
 from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
+from attnjax.nn.axes import known_length
 from attnjax.nn.dtypes import wide
 from attnjax.nn.length_limit import LengthLimited
 from attnjax.nn.linear import Dense
@@ -265,7 +266,7 @@ class Location(Score, LengthLimited):
 
     def prepare(self, key: Keys) -> Keys:
         """Return the keys, at most `max_length`; a beam's cache has several at each position."""
-        if key.shape[-2] > self.max_length:
+        if known_length(key.shape[-2], "a location score") > self.max_length:
             raise UserError(
                 f"a location score with max_length {self.max_length} takes at most as many keys; "
                 f"got {key.shape[-2]}"

@@ -7,18 +7,13 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.mask import (
-    Mask,
-    MaskLike,
-    allowed_pairs,
-    as_mask,
-    fill_hidden,
-    join,
-)
+from attnjax.attention.hidden import fill_hidden
+from attnjax.attention.mask import Mask, MaskLike, allowed_pairs, as_mask, join
 from attnjax.attention.multihead import FirstValues, MultiHead
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, Queries, Values
 from attnjax.errors import UserError
+from attnjax.nn.dropout import said_once
 from attnjax.nn.dtypes import wide, widen
 from attnjax.nn.lift import vmap_heads
 from attnjax.nn.product import product
@@ -84,9 +79,9 @@ class SelectiveHeads(MultiHead):
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
-        deterministic: bool,
+        deterministic: bool | None = None,
     ) -> Contexts:
-        mask = as_mask(mask, query)
+        mask, deterministic = as_mask(mask, query), said_once(self.deterministic, deterministic)
         hidden = self._hidden(query, memory, join(self.head.mask, mask), positions)
 
         def attend(
@@ -115,5 +110,7 @@ class SelectiveHeads(MultiHead):
         allowed = allowed_pairs(mask, at, shape)
         allowed = jnp.ones(shape, bool) if allowed is None else allowed
         hidden = product("tr,rs->ts", (allowed & earlier).astype(wide(query)), hides)
-        first = jnp.where(allowed, at.key[..., None, :], jnp.iinfo(jnp.int32).max)
-        return jnp.where(first == first.min(-1, keepdims=True), 0, hidden)
+        none = jnp.iinfo(jnp.int32).max
+        numbers = jnp.where(allowed, at.key[..., None, :], none)
+        first = numbers.min(-1, keepdims=True, initial=none)
+        return jnp.where(numbers == first, 0, hidden)

@@ -6,7 +6,8 @@ from jaxtyping import Array, Float
 
 from attnjax.attention.align import softmax
 from attnjax.attention.attention import AttentionBase, Memory
-from attnjax.attention.mask import MaskLike, allowed_pairs, as_mask, zero_hidden
+from attnjax.attention.hidden import zero_hidden
+from attnjax.attention.mask import MaskLike, allowed_pairs, as_mask
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, Queries, Values
@@ -63,7 +64,7 @@ class SelfAttentive(AttentionBase):
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
-        deterministic: bool,
+        deterministic: bool | None = None,
     ) -> Contexts:
         mask = as_mask(mask, query)
         memory = Memory(*(zero_hidden(mask, x) for x in (memory.key, memory.value)))
@@ -76,5 +77,5 @@ class SelfAttentive(AttentionBase):
         sow(self, "attention", "weights", weights)
         sow(self, "objective", "redundancy", redundancy(jnp.swapaxes(weights, -2, -3)))
         hops = weighted_sum(weights, memory.value[..., None, :, :])
-        hops = jnp.swapaxes(hops, -2, -3).reshape(*leading, steps, -1)
+        hops = jnp.swapaxes(hops, -2, -3).reshape(*leading, steps, self.hops * hops.shape[-1])
         return nn.relu(Dense((width,), name="out")(hops))

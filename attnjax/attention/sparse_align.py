@@ -6,6 +6,7 @@ from the logits and set what is below it to 0; the threshold is what makes the r
 
 from collections.abc import Callable
 from functools import partial
+from math import prod
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +15,7 @@ from attnjax.attention.align import Align, AlignContext, softmax
 from attnjax.attention.shapes import Allowed, Logits, Weights
 from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
+from attnjax.nn.axes import known_length
 from attnjax.nn.dtypes import widen
 
 type Project = Callable[[jax.Array], jax.Array]
@@ -57,9 +59,12 @@ def top_k(logits: Logits, mask: Allowed | None, k: int) -> Weights:
     if k < 1:
         raise UserError(f"the k of top_k must be at least 1; got {k}")
     ranked = logits if mask is None else jnp.where(mask, logits, -jnp.inf)
-    _, largest = jax.lax.top_k(jax.lax.stop_gradient(ranked), min(k, logits.shape[-1]))
-    none = jnp.zeros(logits.shape, bool)
-    kept = jnp.put_along_axis(none, largest, True, axis=-1, inplace=False)
+    keys = known_length(logits.shape[-1], "the align TopK")
+    _, largest = jax.lax.top_k(jax.lax.stop_gradient(ranked), min(k, keys))
+    rows = prod(logits.shape[:-1])
+    put = jax.vmap(lambda row, at: row.at[at].set(True))
+    kept = put(jnp.zeros((rows, keys), bool), largest.reshape(rows, min(k, keys)))
+    kept = kept.reshape(logits.shape)
     return softmax(logits, kept if mask is None else kept & mask)
 
 

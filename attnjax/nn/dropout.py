@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
+from jax.core import Tracer
 
 from attnjax.config.constraints import DropoutRate
 from attnjax.errors import UserError
@@ -26,13 +27,45 @@ def dropout(x: jax.Array, key: jax.Array, rate: float) -> jax.Array:
     return jnp.where(kept, x / (1.0 - rate), jnp.zeros((), x.dtype)).astype(x.dtype)
 
 
+def is_left_out(rate: float, deterministic: bool | None) -> bool:
+    """Return whether a call leaves out dropout of this rate; at the rate 0 it need not say so.
+
+    Raises:
+        UserError: the rate is above 0 and the call does not say it, or by a number that is being
+            traced, which Flax's lifts, such as `nn.remat`, make of every argument.
+    """
+    if deterministic is not None and not isinstance(deterministic, Tracer):
+        return bool(deterministic)
+    if rate == 0.0:
+        return True
+    given = "nothing" if deterministic is None else "a traced value"
+    raise UserError(
+        f"with dropout, here {rate}, a call wants deterministic=True or False, known before "
+        f"compiling; got {given}: pass it, give MultiHead's field deterministic, or lift a "
+        "function that closes over it, as docs/extending/layer.md does"
+    )
+
+
+def said_once(field: bool | None, call: bool | None) -> bool | None:
+    """Return what a call says of dropout, else what a module's field `deterministic` does.
+
+    Raises:
+        UserError: both do.
+    """
+    if field is not None and call is not None:
+        raise UserError(
+            f"deterministic is given twice, by the field, {field}, and in the call: leave one out"
+        )
+    return field if call is None else call
+
+
 class Dropout(nn.Module):
     """Dropout as a module, see `dropout`; its key comes from the random stream "dropout"."""
 
     rate: DropoutRate
 
-    def __call__(self, x: jax.Array, *, deterministic: bool) -> jax.Array:
-        """Return x itself if deterministic, else x with entries dropped."""
-        if deterministic or self.rate == 0.0:
+    def __call__(self, x: jax.Array, *, deterministic: bool | None) -> jax.Array:
+        """Return x itself if deterministic, see `is_left_out`, else x with entries dropped."""
+        if self.rate == 0.0 or is_left_out(self.rate, deterministic):
             return x
         return dropout(x, self.make_rng("dropout"), self.rate)

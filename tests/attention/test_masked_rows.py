@@ -12,6 +12,7 @@ from attnjax.attention.attention import Attention
 from attnjax.attention.feature_map import PositiveRandomFeatures
 from attnjax.attention.fused import fused
 from attnjax.attention.hard_align import Hard, HardMax, StraightThrough
+from attnjax.attention.hidden import fill_hidden, zero_hidden
 from attnjax.attention.kernel_score import (
     Boxcar,
     Epanechnikov,
@@ -23,7 +24,7 @@ from attnjax.attention.kernel_score import (
 from attnjax.attention.last_state import LastState
 from attnjax.attention.linear import LinearAttention
 from attnjax.attention.local_align import LocalMonotonic, LocalPredictive
-from attnjax.attention.mask import Causal, DenseMask, Padding, fill_hidden, zero_hidden
+from attnjax.attention.mask import Causal, DenseMask, Padding
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.open_align import ReLU, Sigmoid, Sink, Softpick, StickBreaking
 from attnjax.attention.pool import RelativeSum

@@ -84,7 +84,7 @@ def test_a_class_without_a_row_is_recorded_by_its_name_alone(monkeypatch):
 @pytest.mark.parametrize(
     ("part", "added"),
     [
-        (MultiHead(), ("query_key_norm", "context_norm", "gate")),
+        (MultiHead(), ("query_key_norm", "context_norm", "gate", "deterministic")),
         (WordPiece(), ("strip_accents", "split_ideographs")),
     ],
 )

@@ -21,6 +21,7 @@ from attnjax.attention.fused.inputs import Inputs, SideBias
 from attnjax.attention.fused.tiles import AllowedPairs, Arrays, BiasTerms, TilePlan
 from attnjax.attention.mask import And, Mask, Padding
 from attnjax.attention.position import AnyArray, Positions
+from attnjax.nn.axes import known_length
 
 
 def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
@@ -34,8 +35,8 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
         context = blockwise(joined, tile)
         return context.reshape(*inputs.query.shape[:-1], context.shape[-1])
     query, key, value, bias = inputs.query, inputs.key, inputs.value, inputs.bias
-    leading = np.broadcast_shapes(*(x.shape[:-2] for x in (query, key, value)))
-    T, S = query.shape[-2], key.shape[-2]
+    leading = jnp.broadcast_shapes(*(x.shape[:-2] for x in (query, key, value)))
+    T, S = (known_length(x.shape[-2], "blockwise attention") for x in (query, key))
     if 0 in (*leading, T, S):
         return jnp.zeros((*leading, T, value.shape[-1]), value.dtype)
     rows, columns = tile or (_side(T), _side(S))
@@ -127,7 +128,7 @@ class _Axes(NamedTuple):
         before, own = x.shape[: -len(names)], x.shape[-len(names) :]
         own = tuple(max(size, self.sizes[name][0]) for size, name in zip(own, names, strict=True))
         x = jnp.broadcast_to(x, (*before, *own))
-        if x.size > np.prod(own):
+        if any(size != 1 for size in before):
             x = jnp.broadcast_to(x, (*self.leading, *own))
         mode = "edge" if jnp.issubdtype(x.dtype, jnp.integer) else "constant"
         fill = [(0, 0), *((0, self.sizes[name][1]) for name in names)]

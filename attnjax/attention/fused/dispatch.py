@@ -24,12 +24,14 @@ from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.cudnn import cudnn, cudnn_refuses
 from attnjax.attention.fused.inputs import AxisLayout, Inputs, RunKernel, check_shapes, heads_first
 from attnjax.attention.fused.splash import splash, splash_refuses
-from attnjax.attention.mask import And, Mask, MaskLike, allowed_pairs, as_mask, zero_hidden
+from attnjax.attention.hidden import zero_hidden
+from attnjax.attention.mask import And, Mask, MaskLike, allowed_pairs, as_mask
 from attnjax.attention.open_align import softmax_with_sink
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.score import DotProduct
 from attnjax.errors import UserError
+from attnjax.nn.axes import smaller_length
 from attnjax.nn.dtypes import as_floats
 from attnjax.nn.platform import is_for_one_device, platforms
 
@@ -197,7 +199,7 @@ def _best(inputs: Inputs, platform: str) -> RunKernel:
     if refused := inputs.refused_array():
         log.info("an attention computes its weights: no kernel takes %s", refused)
         return _dense
-    length = min(inputs.query.shape[-2], inputs.key.shape[-2])
+    length = smaller_length(inputs.query.shape[-2], inputs.key.shape[-2])
     if length >= FUSED_FROM[platform]:
         return _best_fused(inputs, platform)
     log.info("an attention computes its weights: %d queries or keys are few", length)

@@ -176,7 +176,7 @@ def check_shapes(inputs: Inputs, layout: AxisLayout) -> None:
         sizes = zip(axes, np.shape(x)[-len(axes) :], strict=False)
         fits &= all(size in (1, length[axis]) for axis, size in sizes)
     try:
-        np.broadcast_shapes(query[:-2], key[:-2], value[:-2])
+        jnp.broadcast_shapes(query[:-2], key[:-2], value[:-2])
     except ValueError:
         fits = False
     if not fits:

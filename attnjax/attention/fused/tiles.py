@@ -168,7 +168,7 @@ def _vmap_as_examples(function: Callable[..., Any]) -> Callable[..., Any]:
                 return jnp.broadcast_to(x, (*shape, *x.shape[2:])).reshape(-1, *x.shape[2:])
 
             def join_unless_alike(x: jax.Array, mapped: bool) -> jax.Array:
-                return join(x, mapped) if mapped or len(x) > 1 else x
+                return join(x, mapped) if mapped or x.shape[0] != 1 else x
 
             joins = [join, join_unless_alike, *[join] * (len(given) - 1)]
             trees = zip(joins, (arrays, *given), mapped, strict=True)
@@ -222,7 +222,7 @@ def contexts(plan: TilePlan, arrays: Arrays, pairs: AllowedPairs) -> tuple[jax.A
         level = jnp.where(empty, jnp.inf, highest + jnp.log(jnp.where(empty, 1, total)))
         return context.astype(value.dtype), level
 
-    return _map_groups(plan, group, len(query))
+    return _map_groups(plan, group, query.shape[0])
 
 
 @_vmap_as_examples
@@ -288,7 +288,7 @@ def slopes(
         slopes = Arrays(plan.scale * _transpose(by_query), by_key, by_value, by_bias, by_sink)
         return jax.tree.map(lambda x, y: x.astype(y.dtype), slopes, arrays)
 
-    return _map_groups(plan, group, len(query))
+    return _map_groups(plan, group, query.shape[0])
 
 
 def _map_groups(plan: TilePlan, group: Callable[[Share], Any], examples: int) -> Any:
@@ -298,7 +298,7 @@ def _map_groups(plan: TilePlan, group: Callable[[Share], Any], examples: int) ->
 
     def results(number: jax.Array) -> Any:
         def cut(x: jax.Array) -> jax.Array:
-            return x if len(x) == 1 else lax.dynamic_slice_in_dim(x, number * size, size)
+            return x if x.shape[0] == 1 else lax.dynamic_slice_in_dim(x, number * size, size)
 
         return group(partial(jax.tree.map, cut))
 
