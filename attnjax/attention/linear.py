@@ -24,7 +24,7 @@ from attnjax.attention.key_rules import key_rules
 from attnjax.attention.mask import Causal, MaskLike, Padding, as_mask
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
-from attnjax.nn.axes import known_length
+from attnjax.nn.axes import known_length, varying_as
 
 CHUNK = 64
 """The number of causal queries in a chunk, a power of 2. A query sees the keys of its own
@@ -96,7 +96,7 @@ def add_chunks(state: LinearState, memory: LinearMemory) -> tuple[LinearState, L
         (values, keys), (decay, more_values, more_keys) = sums, chunk
         return (decay * values + more_values, decay * keys + more_keys), sums
 
-    sums = state.values, state.keys
+    sums = varying_as((state.values, state.keys), (chunks, before))
     (values, keys), (earlier_values, earlier_keys) = jax.lax.scan(add, sums, chunks)
     earlier = LinearState(earlier_values, earlier_keys, before)
     return LinearState(values, keys, after[-1]), earlier
@@ -189,7 +189,8 @@ def causal_linear(query: LogFeatures, memory: LinearMemory) -> Contexts:
     split = LinearMemory(chunks(memory.log_features, -jnp.inf), chunks(memory.value))
     if groups > 1:  # what a group computes on its way is computed again for its gradients
         read = jax.checkpoint(read)
-    _, context = jax.lax.scan(read, empty_state(memory), (chunks(query), split))
+    cut = chunks(query), split
+    _, context = jax.lax.scan(read, varying_as(empty_state(memory), cut), cut)
     context = jnp.moveaxis(context, (0, 1), (-4, -3))
     steps = groups * together * size
     return context.reshape(*context.shape[:-4], steps, context.shape[-1])[..., :length, :]

@@ -31,7 +31,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from attnjax.attention.shapes import Contexts, Queries
-from attnjax.nn.axes import known_length
+from attnjax.nn.axes import known_length, varying_as
 from attnjax.nn.dtypes import wide
 
 CHUNK = 64
@@ -141,7 +141,8 @@ def _in_chunks(
         return over * state + jnp.swapaxes(kept, -1, -2) @ written, (state, written)
 
     empty = jnp.zeros((*key.shape[1:-2], key.shape[-1], value.shape[-1]), written.dtype)
-    state, (before, written) = jax.lax.scan(next_chunk, empty, (over, kept, written, erased))
+    chunks = over, kept, written, erased
+    state, (before, written) = jax.lax.scan(next_chunk, varying_as(empty, chunks), chunks)
     context = (arriving * query) @ before + products(query, key) @ written
     context = jnp.moveaxis(context, 0, -3)
     steps = size * context.shape[-3]

@@ -4,6 +4,8 @@
 """
 
 from dataclasses import field
+from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -49,14 +51,14 @@ class TalkingHeads(Align):
 
     @nn.compact
     def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
-        before = self.param("logits_row", _own_row)
-        after = self.param("weights_row", _own_row)
+        own = partial(_own_row, *head_number())
+        before = self.param("logits_row", own)
+        after = self.param("weights_row", own)
         return _mixed(after, self.align(_mixed(before, logits), mask, context))
 
 
-def _own_row(key: jax.Array) -> jax.Array:
+def _own_row(head: Any, heads: int, key: jax.Array) -> jax.Array:
     """Return this head's row of the identity, [H]."""
-    head, heads = head_number()
     return jnp.eye(heads)[head]
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 from jax import lax
 
 from attnjax.errors import UserError
@@ -25,6 +26,26 @@ def inside(axis: str) -> bool:
     except NameError:
         return False
     return True
+
+
+def varying_as[T](start: T, inputs: Any) -> T:
+    """Return the arrays that a scan begins with, marked as the inputs are that it reads.
+
+    Within `jax.shard_map` an array is marked with the axes along which devices may differ; a scan
+    wants the same marks before and after a step.
+    """
+    axes = frozenset[str]().union(*map(_varying_axes, jax.tree.leaves(inputs)))
+
+    def mark(x: jax.Array) -> jax.Array:
+        missing = tuple(sorted(axes - _varying_axes(x)))
+        return lax.pcast(x, missing, to="varying") if missing else x
+
+    return jax.tree.map(mark, start)
+
+
+def _varying_axes(x: Any) -> frozenset[str]:
+    kind: Any = jax.typeof(x)
+    return kind.vma if hasattr(kind, "vma") else kind.mat.varying  # before JAX 0.12, and since
 
 
 def smaller_length(first: Any, second: Any) -> int:

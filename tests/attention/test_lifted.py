@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from flax import linen as nn
 from jax import export
+from jax.sharding import AxisType, PartitionSpec as P
 
 from attnjax.attention import Attention, Causal, DenseMask, LatentAttention, MultiHead, Padding
 from attnjax.attention.fused import fused
@@ -66,6 +67,23 @@ def test_a_kernel_exported_for_any_batch_computes_the_same():
     exported = export.export(read)(jax.ShapeDtypeStruct((batch, 2, 300, 4), jnp.float32))
     for found, wanted in zip(exported.call(query), read(query), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+@every_part
+def test_within_shard_map_by_its_default(module):
+    if "TalkingHeads" in str(module):
+        pytest.skip("JAX gathers no axis of vmap within shard_map")
+    words = 300 if isinstance(module, MultiHead) and type(module.head) is Attention else 70
+    x = np.ones((2, words, 8), np.float32)
+    params = shapes_of(module, x)
+
+    def context(params, x):
+        return module.apply(params, x, mask=Causal(), deterministic=True)
+
+    split, mesh = P("data"), jax.make_mesh((1,), ("data",), axis_types=(AxisType.Auto,))
+    mapped = jax.shard_map(context, mesh=mesh, in_specs=(P(), split), out_specs=split)
+    slopes = jax.eval_shape(jax.grad(lambda *given: mapped(*given).sum(), (0, 1)), params, x)
+    assert jax.tree.map(jnp.shape, slopes) == jax.tree.map(jnp.shape, (params, x))
 
 
 class Repeated(nn.Module):

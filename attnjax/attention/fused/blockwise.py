@@ -21,7 +21,7 @@ from attnjax.attention.fused.inputs import Inputs, SideBias
 from attnjax.attention.fused.tiles import AllowedPairs, Arrays, BiasTerms, TilePlan
 from attnjax.attention.mask import And, Mask, Padding
 from attnjax.attention.position import AnyArray, Positions
-from attnjax.nn.axes import known_length
+from attnjax.nn.axes import known_length, varying_as
 
 
 def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
@@ -74,7 +74,8 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
     sink = inputs.sink
     if sink is not None:
         sink = jnp.broadcast_to(sink, (*leading, 1, 1)).reshape(-1, 1, 1)
-    context = attend(plan, Arrays(query, key, value, terms, sink), pairs)
+    arrays = Arrays(query, key, value, terms, sink)
+    context = attend(plan, varying_as(arrays, (arrays, pairs)), pairs)
     return context[:, :T].reshape(*leading, T, -1)
 
 

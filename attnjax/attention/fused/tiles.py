@@ -20,6 +20,7 @@ from attnjax.attention.fused.inputs import SideBias
 from attnjax.attention.mask import Mask
 from attnjax.attention.position import Positions
 from attnjax.attention.score import soft_cap
+from attnjax.nn.axes import varying_as
 from attnjax.nn.dtypes import wide, widen
 from attnjax.nn.product import product
 
@@ -134,7 +135,7 @@ class AllowedPairs(NamedTuple):
     def bias(self, tile: Tile, bias: BiasTerms, query: jax.Array) -> jax.Array:
         """Return the bias on a tile with scaled queries [G, rows, K]: [G, rows, columns]."""
         shape = (*query.shape[:2], tile.key[1])
-        return bias.on(tile).of_pairs(query, self.positions_of(tile), shape)
+        return varying_as(bias.on(tile).of_pairs(query, self.positions_of(tile), shape), query)
 
     def allowed(self, tile: Tile) -> jax.Array:
         """Return the allowed pairs of a tile: booleans that broadcast to [G, rows, columns]."""
@@ -215,7 +216,9 @@ def contexts(plan: TilePlan, arrays: Arrays, pairs: AllowedPairs) -> tuple[jax.A
         if sink is not None:  # a key without a value, read before all others
             highest = jnp.broadcast_to(share(widen(sink)), column.shape).astype(column.dtype)
             start[:2] = highest, (highest > -jnp.inf).astype(column.dtype)
-        highest, total, context = _scan_tiles(plan, own, update, start, [("query", 1)] * 3)
+        highest, total, context = _scan_tiles(
+            plan, own, update, start, [("query", 1)] * 3, (arrays, own)
+        )
         empty = total == 0
         context = context / jnp.where(empty, 1, total)
         # For an empty row the level is inf, so that the backward pass computes weights of 0.
@@ -280,7 +283,9 @@ def slopes(
             jax.tree.map(jnp.zeros_like, added),
         ]
         slots = [("query", 2), ("key", 1), ("key", 1), None]
-        by_query, by_key, by_value, by_bias = _scan_tiles(plan, own, update, start, slots)
+        by_query, by_key, by_value, by_bias = _scan_tiles(
+            plan, own, update, start, slots, (arrays, own, slope)
+        )
         by_sink = None
         if sink is not None:
             share_of_sink = jnp.exp(share(widen(sink)) - levels)
@@ -307,7 +312,12 @@ def _map_groups(plan: TilePlan, group: Callable[[Share], Any], examples: int) ->
 
 
 def _scan_tiles(
-    plan: TilePlan, own: AllowedPairs, update: Callable[..., Any], carry: Any, slots: Any
+    plan: TilePlan,
+    own: AllowedPairs,
+    update: Callable[..., Any],
+    carry: Any,
+    slots: Any,
+    inputs: Any,
 ) -> Any:
     """Carry results over all tiles; `update` gets the part of each that its slot names.
 
@@ -328,6 +338,7 @@ def _scan_tiles(
             for x, part, slot in zip(carry, new, slots, strict=True)
         ], None
 
+    carry = varying_as(carry, inputs)
     for tiles, masked in ((plan.whole, False), (plan.partial, True)):
         if tiles:
             carry, _ = lax.scan(partial(step, masked), carry, jnp.array(tiles, jnp.int32))
