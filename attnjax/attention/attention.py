@@ -121,6 +121,11 @@ class AttentionBase(Expectations, Mixer):
         numbers are converted to float32. Other options are those that the `prepare` of the
         attention's class has.
         """
+        if "sow_weights" in prepare:
+            raise UserError(
+                f"{type(self).__name__} has no option sow_weights: it sows its weights where the "
+                'collection is requested, apply(..., mutable=["attention"])'
+            )
         key = query if key is None else key
         value = as_floats(key if value is None else value)
         # `attend` does it too, but the gradients of a projection before would be NaN

@@ -16,7 +16,7 @@ def check_mask(mask: Mask, query: jax.Array, key: jax.Array) -> None:
     lengths = {"query": query.shape[-2], "key": key.shape[-2]}
     for rule in mask.rules():
         if isinstance(rule, Padding):
-            _check_booleans(rule)
+            check_booleans(rule)
         for x, axes in rule.arrays():
             shape = jnp.shape(x)
             leading, own = shape[: -len(axes)], shape[-len(axes) :]
@@ -31,7 +31,7 @@ def check_mask(mask: Mask, query: jax.Array, key: jax.Array) -> None:
                 )
 
 
-def _check_booleans(rule: Padding) -> None:
+def check_booleans(rule: Padding) -> None:
     """Refuse numbers, which are true but for 0: they may be lengths."""
     dtype = jnp.result_type(rule.present)
     if dtype != jnp.bool_:

@@ -156,6 +156,9 @@ def test_a_mask_that_does_not_fit_is_named():
         with pytest.raises(UserError, match=sentence):
             jax.eval_shape(lambda mask=mask: context(mask()))
 
+    with pytest.raises(UserError, match="has no option sow_weights"):
+        heads.init(KEYS, x, sow_weights=True)
+
     @jax.jit
     def compute():
         present = [[True, True, False], [True, False, False]]

@@ -22,7 +22,16 @@ import jax
 from attnjax.attention.align import softmax
 from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.cudnn import cudnn, cudnn_refuses
-from attnjax.attention.fused.inputs import AxisLayout, Inputs, RunKernel, check_shapes, heads_first
+from attnjax.attention.fused.inputs import (
+    AxisLayout,
+    Inputs,
+    RunKernel,
+    check_given,
+    check_shapes,
+    heads_first,
+    of_sentences,
+    share_keys,
+)
 from attnjax.attention.fused.splash import splash, splash_refuses
 from attnjax.attention.hidden import zero_hidden
 from attnjax.attention.mask import And, Mask, MaskLike, allowed_pairs, as_mask
@@ -101,7 +110,8 @@ def fused(
         key: [..., S, K].
         value: [..., S, V].
         mask: a mask, or booleans [..., T, S], True = attend; None allows everything. Its axes, like
-            those of positions and bias, are in the order [B, N, T, S] with either layout.
+            those of positions and bias, are in the order [B, N, T, S] with either layout; with the
+            layout BTNH a rule's arrays and positions [B, S] are those of sentences.
         positions: absolute, integers that broadcast to [..., T] and [..., S]. None means 0, 1, ...:
             then tiles that the mask empties are left out of the program.
         bias: a function of queries and positions (see `Inputs`).
@@ -115,8 +125,8 @@ def fused(
             devices, so auto takes it in the program of one device only: with one TPU, or in a
             training step, where each device has a program for its own rows.
         layout: BNTH: heads are a leading axis, [B, N, T, H]. BTNH: queries, keys, values and
-            context are [B, T, N, H], as in JAX. Keys and values have N heads, or one that all
-            queries share.
+            context are [B, T, N, H], as in JAX. With four axes keys and values have N heads, or
+            a number that divides N: each is shared by neighboring heads of queries.
 
     Raises:
         UserError: the kernel cannot compute the inputs, or needs a platform that JAX does not have
@@ -125,10 +135,15 @@ def fused(
 
     Source: Vaswani et al. 2017, eq. 1; Rabe and Staats 2021; Dao et al. 2022.
     """
+    check_given(mask, bias, layout)
     query, key, value = (heads_first(as_floats(x), layout) for x in (query, key, value))
+    key, value = share_keys(query, key, value)
     factor = query.shape[-1] ** -0.5 if scale is None else scale
     mask = as_mask(mask, query)
     inputs = Inputs(query, key, value, mask, positions, bias, factor, cap, sink)
+    if layout == "BTNH":
+        inputs = of_sentences(inputs)
+        mask = inputs.mask or And()
     check_shapes(inputs, layout)
     inputs = replace(inputs, key=zero_hidden(mask, key), value=zero_hidden(mask, value))
     auto = implementation == "auto"

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from attnjax.attention.mask import Causal, Mask, Padding, Window
+from attnjax.attention.mask import And, Causal, Mask, MaskLike, Padding, Window
+from attnjax.attention.mask_check import check_booleans
 from attnjax.attention.position import AnyArray, Positions
 from attnjax.errors import UserError
 
@@ -158,6 +159,25 @@ def _holds_tracer(value: object) -> bool:
     return isinstance(value, Tracer) or any(map(_holds_tracer, held))
 
 
+def check_given(mask: MaskLike, bias: object, layout: AxisLayout) -> None:
+    """Refuse arrays that would be read otherwise than `jax.nn.dot_product_attention` does."""
+    if bias is not None and not callable(bias):
+        raise UserError(
+            "the bias of fused is a function of queries and positions, computed tile by tile; got "
+            f"{type(bias).__name__}: an array [T, S] is what it does without, see "
+            "jax.nn.dot_product_attention"
+        )
+    array = None if mask is None or isinstance(mask, Mask) else mask
+    if layout == "BTNH" and array is not None and jnp.ndim(array) == 3:
+        raise UserError(
+            "with the layout BTNH a mask that is an array is [B, N, T, S], where B and N may be 1, "
+            f"or [T, S]; got {list(jnp.shape(array))}"
+        )
+    for rule in mask.rules() if isinstance(mask, Mask) else ():
+        if isinstance(rule, Padding):
+            check_booleans(rule)
+
+
 def heads_first(x: jax.Array, layout: AxisLayout) -> jax.Array:
     """Move heads first: return [B, N, T, H]; in the layout BNTH the leading axes may be any."""
     if layout not in ("BNTH", "BTNH"):
@@ -167,16 +187,45 @@ def heads_first(x: jax.Array, layout: AxisLayout) -> jax.Array:
     return x if layout == "BNTH" else x.swapaxes(-2, -3)
 
 
+def share_keys(query: jax.Array, *keys: jax.Array) -> tuple[jax.Array, ...]:
+    """Return keys or values [B, G, S, any] as N heads of queries read them, where G divides N.
+
+    Each is read by N / G neighboring heads. One that all share stays one.
+    """
+    heads = query.shape[-3] if query.ndim == 4 else 1
+
+    def shared(x: jax.Array) -> jax.Array:
+        groups = x.shape[-3] if x.ndim == 4 else heads
+        return x if groups in (0, 1, heads) or heads % groups else x.repeat(heads // groups, -3)
+
+    return tuple(map(shared, keys))
+
+
+def of_sentences(inputs: Inputs) -> Inputs:
+    """Return the inputs, whose masks and positions [B, S] are those of the sentences' heads."""
+
+    def expand(x: AnyArray, axes: tuple[str, ...]) -> AnyArray:
+        return jnp.expand_dims(x, -len(axes) - 1) if jnp.ndim(x) == len(axes) + 1 else x
+
+    query, key = (
+        None if x is None else expand(x, (axis,)) for axis, x in inputs.positions._asdict().items()
+    )
+    mask = And(tuple(rule.map_arrays(expand) for rule in inputs.rules()))
+    return replace(inputs, mask=mask, positions=Positions(query, key))
+
+
 def check_shapes(inputs: Inputs, layout: AxisLayout) -> None:
     """Refuse arrays, heads first, that do not fit: those of the other layout rarely do."""
     query, key, value = (x.shape for x in (inputs.query, inputs.key, inputs.value))
     length = {"query": query[-2], "key": key[-2]}
     fits = query[-1] == key[-1] and key[-2] == value[-2]
+    leading = [query[:-2], key[:-2], value[:-2]]
     for x, axes in inputs.arrays():
         sizes = zip(axes, np.shape(x)[-len(axes) :], strict=False)
         fits &= all(size in (1, length[axis]) for axis, size in sizes)
+        leading.append(np.shape(x)[: -len(axes)])
     try:
-        jnp.broadcast_shapes(query[:-2], key[:-2], value[:-2])
+        jnp.broadcast_shapes(*leading)
     except ValueError:
         fits = False
     if not fits:

@@ -64,3 +64,39 @@ def test_other_names_and_other_axes_are_refused():
         fused(QUERY, KEY, VALUE, layout="BHTK")  # pyright: ignore[reportArgumentType]
     with pytest.raises(UserError, match=r"BTNH wants arrays with four axes; got \[5, 3, 4\]"):
         fused(QUERY[0], KEY[0], VALUE[0], layout="BTNH")
+
+
+def test_padding_is_that_of_sentences_and_heads_share_keys_in_groups():
+    """As many sentences as heads: which axis is which is not told by the sizes."""
+    query, key = (
+        DRAW(size=(4, words, heads, H)).astype(np.float32) for words, heads in ((T, 4), (S, 2))
+    )
+    lengths = np.array([7, 3, 5, 1])
+
+    @jax.jit
+    def compute(query, key):
+        padding = Padding.of(lengths, S)
+        mask = padding.present[:, None, None, :]
+        found = fused(query, key, key, padding, layout="BTNH")
+        first = (x.swapaxes(1, 2) for x in (query, key, key))
+        again = fused(*first, Padding(padding.present[:, None]), layout="BNTH").swapaxes(1, 2)
+        return found, again, jax.nn.dot_product_attention(query, key, key, mask=mask)
+
+    found, again, wanted = compute(query, key)
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    np.testing.assert_allclose(again, wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"mask": Padding(np.array([7, 3]))}, "give Padding.of"),
+        ({"mask": np.ones((B, T, S), bool)}, r"is \[B, N, T, S\]"),
+        ({"mask": Padding(np.ones((N, S), bool))}, "layout BTNH wants"),
+        ({"bias": np.ones((T, S))}, "is a function of queries and positions"),
+    ],
+    ids=["lengths", "array", "heads", "bias"],
+)
+def test_what_would_be_read_otherwise_than_by_jax_is_refused(given, sentence):
+    with pytest.raises(UserError, match=sentence):
+        fused(QUERY, KEY, VALUE, layout="BTNH", **given)
