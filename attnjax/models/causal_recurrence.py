@@ -62,7 +62,7 @@ class CausalRecurrence(AttentionBase):
         mask: MaskLike = None,
         *,
         positions: Positions = Positions(),
-        deterministic: bool,
+        deterministic: bool | None = None,
     ) -> Contexts:
         in_order = all(numbers is None for numbers in positions)
         if query.shape[:-1] != memory.shape[:-1] or not in_order:
