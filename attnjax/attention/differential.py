@@ -10,6 +10,7 @@ from attnjax.attention.multihead import MultiHead, head_width
 from attnjax.attention.shapes import Values
 from attnjax.config.constraints import DropoutRate
 from attnjax.errors import UserError
+from attnjax.nn.dtypes import widen
 from attnjax.nn.norm import RMSNorm, VectorNorm
 
 
@@ -59,6 +60,8 @@ class DifferentialHeads(MultiHead):
         normal = nn.initializers.normal(0.1)
         a, b = self.param("lambda_a", normal, (width,)), self.param("lambda_b", normal, (width,))
         c, d = self.param("lambda_c", normal, (width,)), self.param("lambda_d", normal, (width,))
-        amount = jnp.exp((a * b).sum()) - jnp.exp((c * d).sum()) + self.initial_lambda
-        difference = contexts[..., 0::2, :] - amount.astype(contexts.dtype) * contexts[..., 1::2, :]
+        first, second = (jnp.exp((widen(x) * widen(y)).sum()) for x, y in ((a, b), (c, d)))
+        amount = first - second + self.initial_lambda  # exp(12) is beyond float16
+        difference = widen(contexts[..., 0::2, :]) - amount * widen(contexts[..., 1::2, :])
+        difference = difference.astype(contexts.dtype)
         return (1 - self.initial_lambda) * super()._combined(difference, inputs)

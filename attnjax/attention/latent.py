@@ -1,14 +1,14 @@
 """Latent attention: all heads' keys and values are computed from one narrow vector of each word."""
 
 from dataclasses import field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.attention import Attention, AttentionBase, Memory
-from attnjax.attention.mask import MaskLike, as_mask
+from attnjax.attention.mask import Mask, MaskLike, as_mask
 from attnjax.attention.multihead import head_width
 from attnjax.attention.position import Positions
 from attnjax.attention.position_score import rotary
@@ -16,7 +16,7 @@ from attnjax.attention.score import ScaledDot
 from attnjax.attention.shapes import Contexts, Keys, Queries, Values
 from attnjax.config.constraints import PositiveFloat, PositiveInt
 from attnjax.errors import UserError
-from attnjax.nn.lift import clone_template
+from attnjax.nn.lift import clone_template, vmap_heads
 from attnjax.nn.linear import Dense
 from attnjax.nn.norm import RMSNorm, VectorNorm
 
@@ -133,13 +133,40 @@ class LatentAttention(AttentionBase):
             key = jnp.einsum("...sr,hrn->...hsn", memory.latent, key_map)
             value = jnp.einsum("...sr,hrv->...hsv", memory.latent, value_map)
         shared = jnp.broadcast_to(shared, (*key.shape[:-1], self.rotary_width))
-        context = self.head.attend(
+        memory_of_heads = Memory(jnp.concatenate([key, shared], axis=-1), value)
+        context = self._contexts(
             jnp.concatenate([asked, turned], axis=-1),
-            Memory(jnp.concatenate([key, shared], axis=-1), value),
-            as_mask(mask, query).expand_heads(),
-            positions=positions.expand_heads(),
+            memory_of_heads,
+            as_mask(mask, query),
+            positions,
             deterministic=deterministic,
         )
         if absorbs:
             context = jnp.einsum("...htr,hrv->...htv", context, value_map)
         return Dense((width,), 2, bias=False, name="out")(jnp.swapaxes(context, -2, -3))
+
+    def _contexts(
+        self,
+        query: jax.Array,
+        memory: Memory,
+        mask: Mask,
+        positions: Positions,
+        *,
+        deterministic: bool | None,
+    ) -> jax.Array:
+        """Return the contexts [..., H, T, any] of queries [..., H, T, K] and a memory of all heads.
+
+        An align with parameters of its own in each head, or that reads the head's number, is
+        lifted over heads; others read them as one more leading axis.
+        """
+        if self.head.align.same_in_every_head():
+            own = {"positions": positions.expand_heads(), "deterministic": deterministic}
+            return self.head.attend(query, memory, mask.expand_heads(), **own)
+
+        def attend(head: Attention, query: jax.Array, memory: Memory, mask: Any, at: Any):
+            return head.attend(query, memory, mask, positions=at, deterministic=deterministic)
+
+        each = (*query.shape[:-2],)
+        memory = jax.tree.map(lambda x: jnp.broadcast_to(x, (*each, *x.shape[-2:])), memory)
+        lifted = vmap_heads(attend, (-3, -3, None, None), -3)
+        return lifted(self.head, query, memory, mask, positions)

@@ -62,3 +62,17 @@ def test_differential_heads_that_do_not_divide_the_width_are_refused():
 def test_heads_without_pairs_are_refused(options):
     with pytest.raises(UserError, match="wants an even number of heads, in pairs"):
         initial(DifferentialHeads(**options), jnp.zeros((1, T, D)))
+
+
+def test_a_lambda_beyond_float16_leaves_equal_parts_finite():
+    x = np.ones((1, 2, 8), np.float16)
+
+    @jax.jit
+    def compute(x):
+        module = DifferentialHeads(heads=2, context_norm=None)
+        params = module.init(jax.random.key(0), x)["params"]
+        params = {**params, **{f"lambda_{n}": jnp.full(4, 1.8) for n in "abcd"}}
+        params = jax.tree.map(lambda leaf: leaf.astype(jnp.float16), params)
+        return module.apply({"params": params}, x)
+
+    assert np.isfinite(compute(x)).all()  # exp(12.96) - exp(12.96) = 0, and 0.8 is left

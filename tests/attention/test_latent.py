@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from attnjax.attention.attention import Attention
+from attnjax.attention.hard_alibi import HardAlibi
 from attnjax.attention.latent import LatentAttention
 from attnjax.attention.mask import Causal
+from attnjax.attention.open_align import Sink
 from attnjax.attention.position import Positions
 from attnjax.attention.position_score import Rotary, rotary
 from attnjax.errors import UserError
@@ -71,3 +73,24 @@ def test_latent_heads_that_do_not_divide_the_width_are_refused():
     module = LatentAttention(heads=3, key_width=2)
     with pytest.raises(UserError, match=r"heads do not divide the width 8: .* value_width"):
         initial(module, jnp.zeros((1, T, D)))
+
+
+def test_an_align_of_each_head_is_that_of_the_head():
+    """Head 0 of hard ALiBi sees a word, head 1 the one before too; each head learns a sink."""
+    x = np.random.default_rng(0).normal(size=(2, 5, 8)).astype(np.float32)
+    latent = LatentAttention(Attention(align=HardAlibi()), heads=2, latent_width=3, rotary_width=2)
+    sinks = LatentAttention(Attention(align=Sink()), heads=2, latent_width=3, rotary_width=2)
+
+    @jax.jit
+    def compute(x):
+        key, given = jax.random.key(0), {"mask": Causal(), "deterministic": True}
+        _, sown = latent.init_with_output(key, x, **given)
+        sown = latent.apply(sown, x, **given, mutable=["attention"])[1]
+        return sown["attention"]["head"]["weights"][0], sinks.init(key, x, **given)
+
+    weights, learned = compute(x)
+    assert weights.shape == (2, 2, 5, 5)
+    for head in (0, 1):
+        near = np.tri(5) - np.tri(5, k=-1 - head)
+        np.testing.assert_array_equal(np.asarray(weights[:, head]) > 0, np.stack([near > 0] * 2))
+    assert [leaf.shape for leaf in jax.tree.leaves(learned["params"]["head"])] == [(2,)]
