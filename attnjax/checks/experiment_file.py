@@ -1,6 +1,7 @@
 """The checks of `attnjax check`: every part that an experiment file defines, in its place."""
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -20,10 +21,10 @@ from attnjax.attention.signed_linear import SignedLinearAttention
 from attnjax.checks import NARROW, Finding, check_attention, check_model, check_norm
 from attnjax.checks.finding import error_finding
 from attnjax.checks.parts import check_part, few_examples
+from attnjax.config.own_code import FileModule
 from attnjax.config.walk import walk
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import ExperimentFile
-from attnjax.experiment.own_modules import FILE_MODULE
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.nn.norm import Norm
 
@@ -66,7 +67,9 @@ def check_file(
                 if findings := check():
                     tried |= {*map(type, mine)}
                     yield what, findings
-    unused = {kind for kind in own - tried if kind.__module__.startswith(FILE_MODULE)}
+    unused = {
+        kind for kind in own - tried if isinstance(sys.modules.get(kind.__module__), FileModule)
+    }
     for kind in sorted(unused, key=lambda kind: kind.__name__):
         begin(kind.__name__)
         yield kind.__name__, _check_alone(kind)

@@ -1,20 +1,30 @@
 """Loading of experiment files: a file is executed, and its ablation is taken."""
 
 import ast
+import copyreg
 import dataclasses
 import hashlib
+import json
 import sys
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+from attnjax.config.own_code import FileModule
 from attnjax.config.parts import check_names
 from attnjax.errors import UserError, first_line, message
 from attnjax.experiment.ablation import Ablation
 from attnjax.experiment.experiment import Experiment
-from attnjax.experiment.own_modules import FILE_MODULE, OwnModules, imported_from, use
+from attnjax.experiment.own_modules import (
+    OwnModules,
+    builtins_of,
+    imported_from,
+    use,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +111,7 @@ def load_text(text: str, *, name: str, path: Path, folder: Path | None = None) -
     own = {
         key: value
         for key, value in vars(module).items()
-        if isinstance(value, type) and dataclasses.is_dataclass(value)
+        if isinstance(value, type) and is_dataclass(value)
     }
     return ExperimentFile(
         name=name,
@@ -115,35 +125,46 @@ def load_text(text: str, *, name: str, path: Path, folder: Path | None = None) -
     )
 
 
-_imported: dict[str, OwnModules] = {}
-"""What each module of an experiment file has imported, by the module's name."""
+FILE_MODULE = "experiment_"
+"""How the name of the module of an experiment file begins."""
+
+type Origin = tuple[str, str, str | None]
+"""The text of a module, the path that its errors name, and the folder of its own modules."""
+
+_loaded: dict[str, tuple[FileModule, OwnModules]] = {}
+"""The modules of experiment files, by their names, and what each has imported."""
 
 
-def _module(text: str, path: Path, folder: Path | None) -> tuple[ModuleType, OwnModules]:
+def _module(text: str, path: Path, folder: Path | None) -> tuple[FileModule, OwnModules]:
     """Execute a text; return its module, and what it has imported.
 
-    Equal texts that import equal modules give the same module, so that their classes are equal.
+    One file gives the same module, so that its classes are equal, until it, a module that it
+    imports or a file that it reads is changed. So do equal texts apart from their folders, such as
+    the copies of one file in several runs.
     """
-    name = f"{FILE_MODULE}{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    known = _imported.get(name)
-    if known is not None and name in sys.modules and known.current(folder):
-        use(known)
-        return sys.modules[name], known
+    place = [str(folder), path.name if folder == path.resolve().parent else ""]
+    base = FILE_MODULE + hashlib.sha256(json.dumps([text, *place]).encode()).hexdigest()[:16]
+    before = [name for name in _loaded if name.startswith(base)]
+    if before and (last := _loaded[before[-1]])[1].current:
+        use(last[1])
+        return last
     try:
         code = compile(text, str(path), "exec")
     except SyntaxError as error:
         raise UserError(f"{path}, line {error.lineno or 1}, is not Python: {error.msg}") from error
     except (RecursionError, MemoryError, ValueError) as error:
         raise UserError(f"{path} is not Python that can be read: {first_line(error)}") from error
-    module = ModuleType(name)
-    module.__file__ = str(path)
+    # the classes of an earlier module are still in use: it keeps its name
+    module = FileModule(f"{base}_{len(before)}" if before else base, text)
+    module.__file__ = str(path.absolute())
     # dataclasses and type hints look up their module by name
-    sys.modules[name] = module
+    sys.modules[module.__name__] = module
     try:
-        with imported_from(folder) as own:
+        with imported_from(folder, text) as own:
+            module.__dict__["__builtins__"] = builtins_of(own)
             exec(code, vars(module))
     except (Exception, SystemExit) as error:
-        del sys.modules[name]
+        del sys.modules[module.__name__]
         frames = traceback.extract_tb(error.__traceback__)
         line = [frame.lineno for frame in frames if frame.filename == str(path)][-1]
         if isinstance(error, UserError):
@@ -151,5 +172,32 @@ def _module(text: str, path: Path, folder: Path | None) -> tuple[ModuleType, Own
         raise UserError(
             f"{path}, line {line}, failed: {type(error).__name__}: {first_line(error)}"
         ) from error
-    _imported[name] = own
+    _loaded[module.__name__] = module, own
+    origin = text, str(path.absolute()), None if folder is None else str(folder)
+    for holder in (module, *own.modules.values()):
+        _let_parts_be_pickled(holder, module.__name__, origin)
     return module, own
+
+
+def _let_parts_be_pickled(holder: ModuleType, name: str, origin: Origin) -> None:
+    """Let Python pickle the parts of a module that another process cannot import by its name."""
+    for key, kind in vars(holder).items():
+        if isinstance(kind, type) and kind.__module__ == holder.__name__ and is_dataclass(kind):
+            copyreg.pickle(kind, partial(_reduced, name, origin, holder.__name__, key))
+
+
+def _reduced(name: str, origin: Origin, holder: str, key: str, part: Any) -> tuple[Any, ...]:
+    """Return how a part is made again, as `pickle` and `copy` want it."""
+    make, given, *rest = part.__reduce_ex__(4)
+    if make is not vars(copyreg)["__newobj__"]:  # the class says itself how it is made
+        return (make, given, *rest)
+    return (_new, (name, origin, holder, key, *given[1:]), *rest)
+
+
+def _new(name: str, origin: Origin, holder: str, key: str, *given: Any) -> Any:
+    """Return a new part of a class of an experiment file, or of a module beside it."""
+    text, path, folder = origin
+    found = _loaded.get(name) or _module(text, Path(path), None if folder is None else Path(folder))
+    module, own = found
+    kind = vars(own.modules.get(holder, module))[key]
+    return kind.__new__(kind, *given)

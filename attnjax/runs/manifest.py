@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from attnjax.config.constraints import NonNegativeInt, check_value
+from attnjax.config.own_code import source_digest
 from attnjax.config.record import FolderName, read_record
 from attnjax.config.serialize import own_names, record_differences, to_json
 from attnjax.config.walk import field_types
@@ -14,7 +15,6 @@ from attnjax.errors import UserError, warn
 from attnjax.experiment import Experiment
 from attnjax.experiment.design import claim_digest
 from attnjax.experiment.load import ExperimentFile, load, load_text
-from attnjax.experiment.own_modules import source_digest
 from attnjax.runs.json_files import read_sealed
 from attnjax.runs.module_copies import importable, module_digests, read_modules
 from attnjax.runs.provenance import changed_imports, check_imported
@@ -133,10 +133,13 @@ def read(folder: Path) -> Manifest:
 def experiment_file(folder: Path, *, trust: bool) -> ExperimentFile:
     """Load the experiment file of a run: the user's own, or a shipped one, or the folder's copy.
 
-    A shipped one is loaded as it is now.
+    A shipped one is loaded as it is now. The copy takes the place of the user's own file where a
+    module is gone that the file imports: the run's folder may have it.
     """
     manifest = read(folder)
     file, shipped = _file(folder, manifest), shipped_file(manifest.experiment)
+    if file is not None and not all((file.parent / name).is_file() for name in manifest.modules):
+        return load_copy(folder, manifest, trust=trust).at(manifest.setting)
     if file is None and shipped is not None and manifest.path == str(shipped):
         file = shipped
     loaded = load_copy(folder, manifest, trust=trust) if file is None else load(file)
@@ -166,13 +169,13 @@ def load_copy(folder: Path, manifest: Manifest, *, trust: bool) -> ExperimentFil
     if changed and manifest.modules:
         if not trust:
             raise UserError(
-                f"{folder} is a run of other code: {changed[0]} was changed after the run was "
-                "started; add --trust to run the copies in its folder"
+                f"{folder} is a run of other code: {changed[0]} was changed or removed after the "
+                "run was started; add --trust to run the copies in its folder"
             )
         beside = importable(read_modules(folder, manifest.modules))
-    loaded = load_text(
-        path.read_text(encoding="utf-8"), name=manifest.experiment, path=path, folder=beside
-    )
+    # the user's own file finds by its path what lies beside it, such as a table
+    text, where = path.read_text(encoding="utf-8"), path if file is None else file
+    loaded = load_text(text, name=manifest.experiment, path=where, folder=beside)
     check_imported(folder, manifest.imported, loaded.imported)
     return loaded
 

@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 from symtable import symtable
 
+from attnjax.config.own_code import plain_source
 from attnjax.config.record import Digest
 from attnjax.errors import UserError
-from attnjax.experiment.own_modules import plain_source
 
 PACKAGE = Path(__file__).resolve().parents[1]
 

@@ -181,6 +181,10 @@ def test_a_trained_run_is_used_with_the_modules_it_was_trained_with(tiny, import
         assert factor(ours) == 10
         assert score_class(ours) is score_class(other), "an ensemble has one class"
         assert main(["evaluate", str(ours), "--trust"]) == 0
+    # a report of the module that is gone uses the copy, too
+    assert {*experiment_file(ours, trust=True).imported} == {"scaled.py"}
+    with pytest.raises(UserError, match=r"scaled\.py was changed or removed .*; add --trust"):
+        experiment_file(ours, trust=False)
     # nothing but what config.json names is imported
     (ours / "modules/jax.py").write_text("raise RuntimeError")
     assert factor(ours) == 10
