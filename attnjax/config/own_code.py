@@ -42,15 +42,17 @@ SPECIAL = {"__main__", "__mp_main__"}
 
 def is_own_file(path: str) -> bool:
     """Return whether a file is of neither Python, attnjax nor a library."""
-    return not any(map(Path(path).resolve().is_relative_to, _foreign()))
+    return not any(map(Path(path).resolve().is_relative_to, _foreign(tuple(sys.path))))
 
 
 @cache
-def _foreign() -> tuple[Path, ...]:
+def _foreign(python_path: tuple[str, ...]) -> tuple[Path, ...]:
     """Return the folders of Python, of its libraries, and of attnjax."""
     paths = sysconfig.get_paths()
     places = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    places += [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+    places += [
+        path for path in python_path if Path(path).name in ("site-packages", "dist-packages")
+    ]
     return (*{Path(place).resolve() for place in places}, Path(__file__).resolve().parents[1])
 
 

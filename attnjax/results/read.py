@@ -67,7 +67,7 @@ def read_run(run: Path, stage: StageName = "chosen") -> Record | None:
         setting=manifest.setting,
         variant=manifest.variant,
         seed=manifest.seed,
-        key=short_digest([settings, {} if generated else data, manifest.imported]),
+        key=short_digest([settings, {} if generated else data, manifest.own_code]),
         settings=settings,
         date=outcome.date,
         tuned={path: values.get(path) for path in manifest.tuned},
@@ -98,7 +98,7 @@ def _parts(run: Path, manifest: Manifest) -> str | None:
     if not names or text_damage(run, manifest):
         return None
     text = (run / EXPERIMENT).read_text(encoding="utf-8")
-    return definitions_digest(text, names, manifest.imported)
+    return definitions_digest(text, names, manifest.own_code)
 
 
 def settings_digest(settings: Mapping[str, Any], tuned: tuple[str, ...]) -> str:

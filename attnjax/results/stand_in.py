@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
+from attnjax.config.packages import packages_of
 from attnjax.config.serialize import own_names, to_json
 from attnjax.data.corpus import Corpus, Task
 from attnjax.experiment import Ablation, Experiment
@@ -138,9 +139,12 @@ class _Wanted:
     def of(cls, loaded: ExperimentFile, experiment: Experiment, corpus: Corpus | None) -> "_Wanted":
         settings = to_json(experiment, loaded.own)
         names = own_names(settings)
+        packages = packages_of(loaded.text, names, loaded.modules) if names else {}
         return cls(
             settings=settings_digest(settings, tuple(loaded.ablation.tune)),
-            parts=definitions_digest(loaded.text, names, loaded.imported) if names else None,
+            parts=definitions_digest(loaded.text, names, {**loaded.imported, **packages})
+            if names
+            else None,
             ablation=loaded.ablation,
             begins=experiment.initial_parameters_from is not None,
             corpus=corpus,

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from attnjax.config.packages import packages_of
 from attnjax.config.serialize import own_names, to_json
 from attnjax.experiment.estimands import RunMetrics
 from attnjax.experiment.load import ExperimentFile
@@ -92,9 +93,13 @@ def _differences(
     changes = {path: (file, run) for path, run, file in manifest.differences(of_file)}
     if own_names(manifest.settings):
         for file in changed_imports(manifest.imported, loaded.imported):
-            digests = loaded.imported[file], (manifest.imported or {})[file]
-            ours, theirs = (f"sources {digest[:10]}" for digest in digests)
+            digests = loaded.imported.get(file), manifest.imported[file]
+            ours, theirs = (f"sources {digest[:10]}" if digest else "none" for digest in digests)
             changes[f"imported.{file}"] = ours, theirs
+        packages = packages_of(loaded.text, own_names(manifest.settings), loaded.modules)
+        for package, version in manifest.packages.items():
+            if packages.get(package, version) != version:
+                changes[f"package.{package}"] = packages[package], version
     for path, values in ablation.tune.items():
         changes.pop(path, None)
         if path not in manifest.tuned:

@@ -8,6 +8,7 @@ from typing import Any
 
 from attnjax.config.constraints import NonNegativeInt, check_value
 from attnjax.config.own_code import source_digest
+from attnjax.config.packages import packages_of
 from attnjax.config.record import FolderName, read_record
 from attnjax.config.serialize import own_names, record_differences, to_json
 from attnjax.config.walk import field_types
@@ -39,6 +40,7 @@ class Manifest:
         together: the names of the folders of the runs that are trained together, its own included.
         claims: the digests of the file's claims when the run was started.
         imported: the digests of the modules of one's own that the experiment file imports, by file.
+        packages: the versions of the packages that the run's own parts come from.
         modules: the digests of those of them that are copied into the run's folder, by file.
         data: the digests of the training and validation split; None before the data is read.
         data_of_seed: whether the seed draws the data.
@@ -56,9 +58,15 @@ class Manifest:
     together: tuple[FolderName, ...] = ()
     claims: tuple[str, ...] = ()
     imported: Mapping[str, str] = field(default_factory=dict)
+    packages: Mapping[str, str] = field(default_factory=dict)
     modules: Mapping[str, str] = field(default_factory=dict)
     data: Mapping[str, str] | None = None
     data_of_seed: bool = False
+
+    @property
+    def own_code(self) -> dict[str, str]:
+        """The digests of the modules of one's own, and the versions of packages, of its parts."""
+        return {**self.imported, **self.packages}
 
     @property
     def group_seeds(self) -> list[int]:
@@ -93,7 +101,7 @@ def manifest(
     """Return the manifest of a run before it is started."""
     text, path = sha256(loaded.text.encode()).hexdigest(), str(loaded.path.resolve())
     settings = to_json(experiment, loaded.own)
-    modules = module_digests(loaded.modules) if own_names(settings) else {}
+    names = own_names(settings)
     return Manifest(
         experiment=loaded.name,
         setting=loaded.setting,
@@ -105,7 +113,8 @@ def manifest(
         tuned=tuple(tuned),
         claims=tuple(claim_digest(claim, loaded.own) for claim in loaded.ablation.claims),
         imported=dict(loaded.imported),
-        modules=modules,
+        packages=packages_of(loaded.text, names, loaded.modules) if names else {},
+        modules=module_digests(loaded.modules) if names else {},
     )
 
 
@@ -177,6 +186,11 @@ def load_copy(folder: Path, manifest: Manifest, *, trust: bool) -> ExperimentFil
     text, where = path.read_text(encoding="utf-8"), path if file is None else file
     loaded = load_text(text, name=manifest.experiment, path=where, folder=beside)
     check_imported(folder, manifest.imported, loaded.imported)
+    if names := own_names(manifest.settings):
+        now = packages_of(loaded.text, names, loaded.modules)
+        for name, version in manifest.packages.items():
+            if now.get(name, version) != version:
+                warn(f"{folder} has parts of {name} {version}, and {now[name]} is installed")
     return loaded
 
 

@@ -4,7 +4,6 @@ Modules of one's own decide what the run's parts compute: a run of other ones is
 sources change from day to day: a run of other ones is kept, and the summary says so.
 """
 
-import ast
 import hashlib
 import json
 import subprocess
@@ -12,9 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from symtable import symtable
 
-from attnjax.config.own_code import plain_source
+from attnjax.config.definitions import used_definitions
 from attnjax.config.record import Digest
 from attnjax.errors import UserError
 
@@ -59,9 +57,31 @@ def check_imported(folder: Path, then: Mapping[str, str], now: Mapping[str, str]
 def changed_imports(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """Return the files of modules that were changed, by their digests.
 
-    A module that only one of the two imports is none: what uses it was changed then.
+    A module that only one of the two imports is none: what uses it was changed then. But one of
+    the same name may have another place: beside the file or not, a file or a folder of them.
     """
-    return [file for file, digest in then.items() if now.get(file, digest) != digest]
+    moved = {_module(file): digest for file, digest in now.items() if file not in then}
+    return [
+        file
+        for file, digest in then.items()
+        if now.get(file, moved.get(_module(file), digest)) != digest
+    ]
+
+
+def _module(file: str) -> str:
+    """Return the last part of the name of a file's module."""
+    path = Path(file)
+    return path.parent.name if path.stem == "__init__" else path.name.partition(".")[0]
+
+
+def check_packages(folder: Path, then: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """Refuse a run whose parts come from a package of another version than is installed now."""
+    for name, version in then.items():
+        if now.get(name, version) != version:
+            raise UserError(
+                f"{folder} has parts of {name} {version}, and {now[name]} is installed: install "
+                f"{name} {version} again, or choose another --runs"
+            )
 
 
 def changed_definitions(ours: str, theirs: str, names: Iterable[str]) -> list[str]:
@@ -71,41 +91,18 @@ def changed_definitions(ours: str, theirs: str, names: Iterable[str]) -> list[st
     functions, constants, imports. Comments, docstrings, layout and the rest of the file (variants,
     claims, the note) are not compared.
     """
-    first, second = (_used(text, names) for text in (ours, theirs))
+    first, second = (used_definitions(text, names) for text in (ours, theirs))
     return sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
 
 
 def definitions_digest(text: str, names: Iterable[str], imported: Mapping[str, str]) -> str:
     """Return the digest of classes in the text of an experiment file, see `changed_definitions`.
 
-    `imported` are the digests of the modules of one's own that the file imports.
+    `imported` are the digests of the modules of one's own that the file imports, and the versions
+    of the packages that the classes use.
     """
-    content = json.dumps([_used(text, sorted(names)), imported], sort_keys=True)
+    content = json.dumps([used_definitions(text, sorted(names)), imported], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:16]
-
-
-def _used(text: str, names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the definitions of the names and of all names that they use."""
-    definitions: dict[str, list[ast.stmt]] = {}
-    for statement in ast.parse(text).body:
-        for name in _defined(statement):
-            definitions.setdefault(name, []).append(statement)
-    used: dict[str, list[str]] = {}
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
-        if name in used or name not in definitions:
-            continue
-        used[name] = [plain_source(ast.unparse(statement)) for statement in definitions[name]]
-        for statement in definitions[name]:
-            waiting += [node.id for node in ast.walk(statement) if isinstance(node, ast.Name)]
-    return used
-
-
-def _defined(statement: ast.stmt) -> list[str]:
-    """Return the names that a statement of a module defines."""
-    symbols = symtable(ast.unparse(statement), "", "exec").get_symbols()
-    return [symbol.get_name() for symbol in symbols if symbol.is_assigned() or symbol.is_imported()]
 
 
 def code(experiment: Path) -> Code:

@@ -23,7 +23,7 @@ from attnjax.runs.json_files import write_sealed
 from attnjax.runs.lease import holder
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read, text_damage, warn_of_text
 from attnjax.runs.module_copies import write_modules
-from attnjax.runs.provenance import changed_definitions, check_imported
+from attnjax.runs.provenance import changed_definitions, check_imported, check_packages
 from attnjax.runs.result import RESULT, RunResult, read_result
 from attnjax.training.checkpoints.checkpoint import (
     has_checkpoints,
@@ -95,6 +95,7 @@ def _check_own_parts(
 ) -> None:
     """Refuse a run whose parts of the user's own have another text, or cannot be compared."""
     check_imported(folder, present.imported, wanted.imported)
+    check_packages(folder, present.packages, wanted.packages)
     path = folder / EXPERIMENT
     text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
     if text == loaded.text:

@@ -1,18 +1,23 @@
 """A run records the code that made it, and a summary tells other code from this."""
 
+import importlib
 import json
 import shutil
 import subprocess
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from attnjax.cli.main import main
+from attnjax.config import packages
+from attnjax.errors import UserError
 from attnjax.experiment.load import load
 from attnjax.results.folder import summarize
 from attnjax.runs import provenance
 from attnjax.runs.json_files import read_sealed, write_sealed
+from attnjax.runs.manifest import manifest
 from attnjax.runs.run_folder import RESULT
 from attnjax.training.loop import loop
 
@@ -99,3 +104,68 @@ def test_the_commit_and_whether_the_files_are_unchanged(tmp_path):
     assert commit(file) == provenance.Commit(commit=git("rev-parse", "HEAD"), clean=True)
     file.write_text("x = 2\n")
     assert commit(file) == provenance.Commit(commit=git("rev-parse", "HEAD"), clean=False)
+
+
+OF_A_PACKAGE = """
+from attnjax.data.generated.sequences import Copy
+from attnjax.experiment import Experiment
+from attnjax.attention import Attention, MultiHead
+from attnjax.models import EncoderLayer, Transformer
+from theirs_of_a_test import Theirs
+import wave, numpy, annotated_types
+
+heads = MultiHead(head=Attention(align=Theirs()))
+model = Transformer(encoder_layer=EncoderLayer(self_attention=heads))
+experiment = Experiment(task=Copy(), model=model)
+"""
+THEIRS = """
+from attnjax.attention import Align
+
+
+class Theirs(Align):
+    def __call__(self, logits, mask, context):
+        return logits
+"""
+
+
+def test_the_version_of_a_package_that_a_part_comes_from_is_recorded(tmp_path, monkeypatch):
+    site = tmp_path / "site-packages"
+    site.mkdir()
+    (site / "theirs_of_a_test.py").write_text(THEIRS)
+    (tmp_path / "mine.py").write_text(OF_A_PACKAGE)
+    monkeypatch.syspath_prepend(site)
+    loaded = load(tmp_path / "mine.py")
+    assert loaded.imported == {}
+
+    def recorded() -> dict[str, str]:
+        packages.versions_of.cache_clear()
+        importlib.invalidate_caches()
+        of_run = manifest(loaded, "experiment", 0, loaded.ablation.base)
+        return dict(of_run.packages)
+
+    found = [recorded()]  # it lies there and has no version
+    (site / "theirs_of_a_test.py").write_text(THEIRS + "NUMBER = 2\n")
+    found.append(recorded())
+    about = site / "theirs_of_a_test-1.0.dist-info"
+    about.mkdir()
+    (about / "top_level.txt").write_text("theirs_of_a_test\n")
+    for version in ("1.0", "2.0"):
+        (about / "METADATA").write_text(f"Name: theirs-of-a-test\nVersion: {version}\n")
+        found.append(recorded())
+    sys.modules.pop("theirs_of_a_test")
+    assert [*found[0]] == [*found[1]] == ["theirs_of_a_test"]
+    assert found[0] != found[1]
+    assert found[2:] == [{"theirs-of-a-test": "1.0"}, {"theirs-of-a-test": "2.0"}]
+    provenance.check_packages(tmp_path, found[2], found[2])
+    with pytest.raises(UserError, match=r"has parts of \S+ 1\.0, and 2\.0 is installed"):
+        provenance.check_packages(tmp_path, *found[2:])
+    digests = [provenance.definitions_digest(loaded.text, ["Theirs"], one) for one in found]
+    assert len(set(digests)) == 4
+
+
+def test_a_module_of_ones_own_that_has_moved_is_compared():
+    then = {"helper.py": "a", "../lib/deep.py": "b"}
+    changed = provenance.changed_imports
+    assert changed(then, {"helper/__init__.py": "a", "../../lib/deep.py": "b"}) == []
+    assert changed(then, {"helper/__init__.py": "c", "deep.py": "b"}) == ["helper.py"]
+    assert changed(then, {"helper.py": "a", "other.py": "c"}) == []
