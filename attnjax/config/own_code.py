@@ -16,12 +16,14 @@ class FileModule(ModuleType):
 
     Attributes:
         text: the file's text as it was executed.
+        modules: the modules of one's own that it has imported.
     """
 
     def __init__(self, name: str, text: str) -> None:
         """Make an empty module of a text."""
         super().__init__(name)
         self.text = text
+        self.modules: dict[str, ModuleType] = {}
 
 
 def is_own(module: ModuleType | None) -> bool:

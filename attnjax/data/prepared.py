@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from attnjax.config.class_code import code_of
 from attnjax.config.record import WholeNumber, read_record
 from attnjax.config.sealed import sealed, unsealed
 from attnjax.config.serialize import parse_json, to_json
@@ -222,7 +223,7 @@ def place(task: TextTask, vocabularies: Vocabularies | None = None) -> Path:
 def digest(task: TextTask, *more: Any) -> str:
     """Return a digest of a task, of the code of its parts outside attnjax, and of more data."""
     own = own_classes(task)
-    code = [source_code(own[name]) for name in sorted(own)]
+    code = [code_of(own[name]) for name in sorted(own)]
     fields = {**to_json(task, own), "folder": None}  # however it is named, its files are the same
     content = json.dumps([FORM, fields, code, *more])
     return hashlib.sha256(content.encode()).hexdigest()[:16]

@@ -161,6 +161,7 @@ def _module(text: str, path: Path, folder: Path | None) -> tuple[FileModule, Own
     sys.modules[module.__name__] = module
     try:
         with imported_from(folder, text) as own:
+            module.modules = own.modules
             module.__dict__["__builtins__"] = builtins_of(own)
             exec(code, vars(module))
     except (Exception, SystemExit) as error:
