@@ -18,7 +18,7 @@ from attnjax.experiment.design import claim_digest
 from attnjax.experiment.load import ExperimentFile, load, load_text
 from attnjax.runs.json_files import read_sealed
 from attnjax.runs.module_copies import importable, module_digests, read_modules
-from attnjax.runs.provenance import changed_imports, check_imported
+from attnjax.runs.provenance import Sources, changed_imports, check_imported
 from attnjax.runs.trust import file_of_text, shipped_file
 from attnjax.training.settings import Training
 
@@ -44,6 +44,7 @@ class Manifest:
         modules: the digests of those of them that are copied into the run's folder, by file.
         data: the digests of the training and validation split; None before the data is read.
         data_of_seed: whether the seed draws the data.
+        made_by: the versions of attnjax that have trained the run, the first one first.
     """
 
     experiment: FolderName
@@ -62,6 +63,7 @@ class Manifest:
     modules: Mapping[str, str] = field(default_factory=dict)
     data: Mapping[str, str] | None = None
     data_of_seed: bool = False
+    made_by: tuple[Sources, ...] = ()
 
     @property
     def own_code(self) -> dict[str, str]:

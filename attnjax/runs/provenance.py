@@ -147,6 +147,19 @@ def other_versions(made: Iterable[Code | None]) -> str | None:
     )
 
 
+def joined(before: Iterable[Sources], now: Sources) -> tuple[Sources, ...]:
+    """Return the versions of attnjax that made a run, the one that goes on with it the last."""
+    return (*(made for made in before if made.digest != now.digest), now)
+
+
+def other_makers(made_by: Iterable[Sources]) -> str | None:
+    """Say which other versions of attnjax have trained a run that this one goes on with."""
+    other = dict.fromkeys(_version(made) for made in made_by if made.digest != library_digest())
+    if not other:
+        return None
+    return f"another version of attnjax ({', '.join(other)}) than this one ({_version(sources())})"
+
+
 def _version(made: Sources) -> str:
     """Name a version of attnjax: the commit, whether its files are changed, and the digest."""
     digest = f"sources {made.digest[:10]}"

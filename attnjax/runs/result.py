@@ -26,7 +26,7 @@ from attnjax.evaluation.training_cost import TrainingCost
 from attnjax.nn.paths import flat
 from attnjax.runs.json_files import read_sealed
 from attnjax.runs.manifest import Manifest
-from attnjax.runs.provenance import Code
+from attnjax.runs.provenance import Code, Sources
 from attnjax.runs.versions import Machine, device, machine, versions
 from attnjax.training.checkpoints.checkpoint import average, average_of
 from attnjax.training.loop.run_state import TrainResult
@@ -52,6 +52,7 @@ class RunResult:
         splits: of each split its name where it comes from and its number of examples.
         decoding_seconds: the time of decoding and measuring.
         notes: what a reader must know of the data.
+        made_by: the versions of attnjax that took part in the training, if it went on with another.
         files: the digests of the files that belong to the result, by their names.
         details: details of the scores, and the best score on the validation split. The file holds
             them beside the other keys.
@@ -79,6 +80,7 @@ class RunResult:
     decoding_seconds: NonNegativeFloat | None = None
     notes: tuple[str, ...] = ()
     code: Code | None = None
+    made_by: tuple[Sources, ...] = ()
     files: Mapping[FolderName, str]
     details: Mapping[str, Any] = field(default_factory=dict)
 

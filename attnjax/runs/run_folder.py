@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from attnjax.config.serialize import own_names
 from attnjax.data.vocabularies import Vocabularies, load_vocabularies
-from attnjax.errors import UserError
+from attnjax.errors import UserError, warn
 from attnjax.evaluation.sentence_stats import FILE as SENTENCES
 from attnjax.experiment.load import ExperimentFile
 from attnjax.files import file_digest, flush, write_atomically
@@ -23,7 +23,15 @@ from attnjax.runs.json_files import write_sealed
 from attnjax.runs.lease import holder
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read, text_damage, warn_of_text
 from attnjax.runs.module_copies import write_modules
-from attnjax.runs.provenance import changed_definitions, check_imported, check_packages
+from attnjax.runs.provenance import (
+    Sources,
+    changed_definitions,
+    check_imported,
+    check_packages,
+    joined,
+    other_makers,
+    sources,
+)
 from attnjax.runs.result import RESULT, RunResult, read_result
 from attnjax.training.checkpoints.checkpoint import (
     has_checkpoints,
@@ -181,11 +189,13 @@ def claim_folder(
     check(folder, wanted, loaded, may_lengthen=True)
     if has_progress(folder):
         load_vocabularies(folder / VOCABULARY, vocabularies.digest)
+        if other := other_makers(_made_by(folder)):
+            warn(f"{folder} was begun by {other}, and goes on; its {RESULT} names both")
     else:
         shutil.rmtree(folder / VOCABULARY, ignore_errors=True)  # a failed start left it
         vocabularies.save(folder / VOCABULARY)
     if not (folder / RESULT).exists():
-        _write_manifest(folder, wanted, loaded, vocabularies)
+        _write_manifest(folder, wanted, loaded, vocabularies, _made_by(folder))
 
 
 def supersede(
@@ -196,18 +206,33 @@ def supersede(
     This comes once a longer training has saved something: one that cannot begin changes nothing.
     """
     if (folder / RESULT).exists():
-        steps = read(folder).training("steps")
+        steps, made_by = read(folder).training("steps"), _made_by(folder)
         (folder / RESULT).rename(folder / f"result-{steps}.json")
-        _write_manifest(folder, wanted, loaded, vocabularies)
+        _write_manifest(folder, wanted, loaded, vocabularies, made_by)
+
+
+def _made_by(folder: Path) -> tuple[Sources, ...]:
+    """Return the versions of attnjax that have trained the run in a folder, if it says so."""
+    if not has_progress(folder):
+        return ()
+    if made_by := read(folder).made_by:
+        return made_by
+    finished = read_result(folder)
+    return (finished.code.attnjax,) if finished is not None and finished.code is not None else ()
 
 
 def _write_manifest(
-    folder: Path, wanted: Manifest, loaded: ExperimentFile, vocabularies: Vocabularies
+    folder: Path,
+    wanted: Manifest,
+    loaded: ExperimentFile,
+    vocabularies: Vocabularies,
+    made_by: Iterable[Sources],
 ) -> None:
+    made = replace(wanted, vocabulary=vocabularies.digest, made_by=joined(made_by, sources()))
     write_atomically(folder / EXPERIMENT, loaded.text)
     write_modules(folder, loaded.modules if wanted.modules else {})
     # written last: a folder with a manifest is complete
-    write_sealed(folder / CONFIG, asdict(replace(wanted, vocabulary=vocabularies.digest)))
+    write_sealed(folder / CONFIG, asdict(made))
 
 
 def write_result(folder: Path, content: RunResult, being_replaced: Collection[str] = ()) -> None:
@@ -219,7 +244,9 @@ def write_result(folder: Path, content: RunResult, being_replaced: Collection[st
     for name in present:
         flush(folder / name)  # a log is appended to
     files = {name: "" if name in being_replaced else file_digest(folder / name) for name in present}
-    write_sealed(folder / RESULT, replace(content, files=files).record())
+    made_by = read(folder).made_by if CONFIG in present else ()
+    took_part = made_by if len(made_by) > 1 else ()
+    write_sealed(folder / RESULT, replace(content, files=files, made_by=took_part).record())
 
 
 def result(folder: Path, verified: Verified) -> RunResult | None:

@@ -17,7 +17,7 @@ from attnjax.experiment.load import load
 from attnjax.results.folder import summarize
 from attnjax.runs import provenance
 from attnjax.runs.json_files import read_sealed, write_sealed
-from attnjax.runs.manifest import manifest
+from attnjax.runs.manifest import CONFIG, manifest
 from attnjax.runs.run_folder import RESULT
 from attnjax.training.loop import loop
 
@@ -70,6 +70,25 @@ def test_the_code_is_that_of_the_beginning(tmp_path, monkeypatch):
     assert main(command) == 0
     result = json.loads((tmp_path / "tiny/scaled/seed-0" / RESULT).read_text())
     assert result["code"]["attnjax"]["digest"] == "a" * 64
+
+
+def test_all_versions_that_trained_a_run_are_named(runs, monkeypatch, capsys):
+    first = provenance.library_digest()
+    assert [made["digest"] for made in made_by(runs, CONFIG)] == [first]
+    assert made_by(runs, RESULT) == []
+    shutil.rmtree(runs / "cosine")
+    monkeypatch.setattr(provenance, "library_digest", lambda: "f" * 64)
+    command = ["run", str(TINY), "--variant", "scaled", "--runs", str(runs.parent)]
+    assert main([*command, "--training.steps", "7"]) == 0
+    for file in (CONFIG, RESULT):
+        assert [made["digest"] for made in made_by(runs, file)] == [first, "f" * 64]
+    said = capsys.readouterr().err
+    assert "scaled/seed-0 was begun by another version of attnjax (" in said
+    assert f"sources {first[:10]}) than this one (" in said
+
+
+def made_by(runs: Path, file: str) -> list[dict[str, str]]:
+    return read_sealed(runs / "scaled" / "seed-0" / file)["made_by"]
 
 
 def test_the_digest_is_of_every_source(tmp_path, monkeypatch):
