@@ -5,8 +5,10 @@ import hashlib
 import os
 import re
 import secrets
+import shutil
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,7 +20,7 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
     A reader sees the old file or the new one, even when two processes write at once, and after a
     loss of power: the content is on the disk before the name is. A symbolic link at `path` is
     replaced; the file that it points to stays as it is. After an error nothing is left beside
-    `path`.
+    `path`; what a process that was killed left there goes with the next writing.
 
     Args:
         path: the file.
@@ -31,6 +33,7 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
         flush(beside)
         beside.replace(path)
         flush(path.parent)
+        _remove_halves(path)
     except OSError as error:
         if error.filename in (None, str(beside)):  # a full disk names no file
             error.filename = str(path)
@@ -61,6 +64,26 @@ def flush_all(folder: Path) -> None:
     for path in (*folder.rglob("*"), folder):
         if not path.is_symlink():
             flush(path)
+
+
+STALE = 3600.0
+"""The seconds without a change after which a half-written file belongs to no living process."""
+
+
+def _remove_halves(path: Path) -> None:
+    """Remove the half-written files beside `path` whose process was killed."""
+    half = re.compile(re.escape(path.name) + r"\.[0-9a-f]{8}\.tmp")
+    with suppress(OSError):  # the file itself is written: a folder may be shared, and change
+        for name in filter(half.fullmatch, os.listdir(path.parent)):
+            beside = path.with_name(name)
+            if not beside.is_dir() and _is_stale(beside):
+                beside.unlink(missing_ok=True)
+
+
+def _is_stale(path: Path) -> bool:
+    """Return whether nothing at or below a path was changed for long."""
+    times = (below.lstat().st_mtime for below in (path, *path.rglob("*")))
+    return max(times) < time.time() - STALE
 
 
 def write_atomically(path: Path, content: bytes | str, *, mode: int = 0o666) -> None:
@@ -108,6 +131,10 @@ def new_folder(path: Path) -> Iterator[Path]:
     Args:
         path: the folder, which must not exist; the folder above it must.
     """
+    with suppress(OSError):
+        for left in path.parent.glob(".new-*"):  # by a process that was killed
+            if left.is_dir() and not left.is_symlink() and _is_stale(left):
+                shutil.rmtree(left, ignore_errors=True)
     with TemporaryDirectory(dir=path.parent, prefix=".new-") as above:
         beside = Path(above) / "new"
         beside.mkdir()  # with the permissions of the umask, which a temporary folder has not

@@ -93,3 +93,29 @@ def test_a_folder_that_is_there_stays(tmp_path):
         pass
     assert names(tmp_path / "folder") == ["before"]
     assert names(tmp_path) == ["folder"]
+
+
+def test_what_a_kill_left_goes_when_it_is_old(tmp_path):
+    names = (
+        "a.json.0a1b2c3d.tmp",
+        "b.json.0a1b2c3d.tmp",
+        "a.json.mine.tmp",
+        "xa.json.0a1b2c3d.tmp",
+    )
+    for name in (*names, "a.json.1a1b2c3d.tmp"):
+        (tmp_path / name).write_text("half")
+    for name in names:
+        os.utime(tmp_path / name, (1, 1))
+    for name in (".new-old", ".new-busy"):
+        (tmp_path / name / "new").mkdir(parents=True)
+        (tmp_path / name / "new" / "part").write_text("half")
+        for path in (tmp_path / name / "new" / "part", tmp_path / name / "new", tmp_path / name):
+            os.utime(path, (1, 1))
+    (tmp_path / ".new-busy" / "new" / "part").write_text("half, and more")
+    write_atomically(tmp_path / "a.json", "whole")
+    with new_folder(tmp_path / "folder"):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *names[1:],
+        *("a.json", "a.json.1a1b2c3d.tmp", "folder", ".new-busy"),
+    }
