@@ -18,9 +18,9 @@ do, T / C of them; all else is products of matrices. Within a chunk the delta ru
 are a linear system, lower triangular. It is solved for the values that words write and for what
 they erase of any state, by products with the inverse.
 
-Products have JAX's default precision: on a TPU operands in float32 are rounded to bfloat16, on a GPU
-to TF32, those of the inverse too. `jax.default_matmul_precision("highest")` around a program asks for
-float32.
+Products have JAX's default precision: on a TPU operands in float32 are rounded to bfloat16, on a
+GPU to TF32, those of the inverse too. `jax.default_matmul_precision("highest")` around a program
+asks for float32.
 
 Source: Sun et al. 2023, section 2.1 (one decay); Yang et al. 2024a, section 4 (a decay for each
 feature, chunks in log space); Dao and Gu 2024, section 6 (chunks); Yang et al. 2024b, section 3
