@@ -19,7 +19,10 @@ ROUNDED = "BF16_BF16_F32"
 
 
 def rounded_products() -> AbstractContextManager[object]:
-    """Round the operands of the float32 products that are traced within to bfloat16."""
+    """Round the operands of the float32 products that are traced within to bfloat16.
+
+    On a CPU those in float16 are rounded to it, too.
+    """
     return nullcontext() if "tpu" in platforms() else jax.default_matmul_precision(ROUNDED)
 
 
