@@ -164,7 +164,10 @@ def _module(text: str, path: Path, folder: Path | None) -> tuple[FileModule, Own
             module.modules = own.modules
             module.__dict__["__builtins__"] = builtins_of(own)
             exec(code, vars(module))
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        del sys.modules[module.__name__]
+        raise
+    except BaseException as error:  # of a file anything may come
         del sys.modules[module.__name__]
         frames = traceback.extract_tb(error.__traceback__)
         line = [frame.lineno for frame in frames if frame.filename == str(path)][-1]

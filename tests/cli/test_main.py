@@ -103,6 +103,7 @@ def test_a_mistake_is_one_sentence(capsys, tmp_path, command, expected):
         ("import nothing_of_this_name", "line 1, failed: ModuleNotFoundError: No module named"),
         ("\nnumber = 1 / 0", "line 2, failed: ZeroDivisionError: division by zero"),
         ("import sys\nsys.exit(3)", "line 2, failed: SystemExit: 3"),
+        ("raise BaseException(3)", "line 1, failed: BaseException: 3"),
         ("from attnjax.errors import UserError\nraise UserError('so not')", "so not"),
     ],
 )
