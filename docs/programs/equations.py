@@ -22,7 +22,8 @@ source. `make docs` writes this page, and a test compares it with the code.
 - Each score, align, mask, cell, decoder and layer has a test against an independent NumPy
   implementation in float64, values and gradients.
 - A query that may attend to nothing has zero weights, a zero context and zero gradients, in every
-  variant and precision. If an output projection has a bias, an empty row gives that bias.
+  variant; in float16 the slope of a `context_norm` at such a row may be infinite, and its gradients
+  NaN. If an output projection has a bias, an empty row gives that bias.
 - One step at a time equals the parallel call at every position, in recurrent models and the
   Transformer.
 - The Transformer's base model has 63,045,632 parameters with 37,000 tied rows, the big one
