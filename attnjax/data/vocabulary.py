@@ -31,8 +31,10 @@ BLOCK = 1_000_000
 CONTINUES = "@@"
 """The mark of a subword that goes on in the next word (Sennrich, Haddow & Birch 2016)."""
 
-WORD = re.compile(r"[^ \t\n\v\f\r]+")
-OTHER_SPACE = re.compile(r"[^\S \t\n\v\f\r]")
+SPACES = " \t\n\v\f\r"
+"""What separates words, see `split_at_spaces`."""
+WORD = re.compile(f"[^{SPACES}]+")
+OTHER_SPACE = re.compile(rf"[^\S{SPACES}]")
 """A no-break space, an ideographic space and others."""
 
 

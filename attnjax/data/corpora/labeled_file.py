@@ -13,11 +13,9 @@ from attnjax.data.corpora.slices import check_apart, sliced
 from attnjax.data.corpus import Corpus, Example
 from attnjax.data.files import Encoding, find_file, read_text
 from attnjax.data.vocabularies import Vocabularies
+from attnjax.data.vocabulary import SPACES
 from attnjax.errors import UserError
 from attnjax.files import in_a_line
-
-SPACES = " \t\n\v\f\r"
-"""What separates words, see `split_at_spaces`."""
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
