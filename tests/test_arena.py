@@ -22,7 +22,8 @@ from attnjax.reporting import crossings, figure, picture
 from attnjax.reporting.recorded import recorded
 from attnjax.reporting.table import plain
 from attnjax.results.judging import judge
-from attnjax.results.read import read_records, read_runs, recordings, write as write_record
+from attnjax.results.lines import read_records, write as write_record
+from attnjax.results.read import read_runs, recordings
 
 ROOT = Path(__file__).parents[1]
 TINY = ROOT / "tests" / "tiny_arena.py"
@@ -37,8 +38,8 @@ def folder(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("arena")
     shutil.copy(TINY, folder / "arena.py")
     attnjax.run(folder / "arena.py", name="arena", runs=folder / "trained")
-    for made in recordings(read_runs(folder / "trained" / "arena"), load(folder / "arena.py"), NOW):
-        write_record(made, folder / "records")
+    made = recordings(read_runs(folder / "trained" / "arena"), load(folder / "arena.py"), NOW)
+    write_record(made, folder / "records")
     text = runpy.run_path(str(PROGRAM))["MINE"]
     assert len([line for line in text.splitlines() if line]) <= 11
     (folder / "mine.py").write_text(text.replace('"arena"', f'"{folder / "arena.py"}"'))

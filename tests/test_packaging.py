@@ -53,7 +53,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_carries_what_belongs_to_it_and_no_more(wheel: Path):
     archive = zipfile.ZipFile(wheel)
     names = archive.namelist()
-    records = [*(ROOT / "records").rglob("*.json")]
+    records = [*(ROOT / "records").glob("*.jsonl")]
     files = [*(ROOT / "experiments").glob("*.py"), ROOT / "experiments" / RERUNS, *records]
     shipped = {f"attnjax/{path.relative_to(ROOT).as_posix()}" for path in files}
     package = {

@@ -6,6 +6,7 @@ the field. The library `annotated_types` has the constraints; the aliases below 
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import inf, isnan
 from operator import ge, gt, le, lt
 from types import NoneType, UnionType
@@ -90,6 +91,14 @@ def allows(hint: Any, value: Any) -> bool:
 
 def alternatives(hint: Any) -> tuple[Alternative, ...]:
     """Return the types that an annotation is the union of."""
+    try:
+        return _alternatives(hint)
+    except TypeError:  # the annotation has something without a hash, which no cache takes
+        return _alternatives.__wrapped__(hint)
+
+
+@cache
+def _alternatives(hint: Any) -> tuple[Alternative, ...]:
     if isinstance(hint, TypeAliasType):
         return alternatives(hint.__value__)
     if get_origin(hint) in (Union, UnionType):

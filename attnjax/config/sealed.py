@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from pathlib import Path
 from typing import Any
 
 from attnjax.errors import UserError
@@ -15,15 +14,15 @@ def sealed(content: dict[str, Any]) -> dict[str, Any]:
     return {**content, DIGEST: _digest(content)}
 
 
-def unsealed(content: Any, path: Path) -> dict[str, Any]:
-    """Return the object that `sealed` was given; refuse that of a damaged file."""
+def unsealed(content: Any, where: object) -> dict[str, Any]:
+    """Return the object that `sealed` was given; refuse that of a damaged file, which is named."""
     if not isinstance(content, dict) or DIGEST not in content:
         raise UserError(
-            f"{path} has no digest: it is damaged, or an earlier version of attnjax wrote it"
+            f"{where} has no digest: it is damaged, or an earlier version of attnjax wrote it"
         )
     kept = {key: value for key, value in content.items() if key != DIGEST}
     if content[DIGEST] != _digest(kept):
-        raise UserError(f"{path} is damaged: its content does not match its digest")
+        raise UserError(f"{where} is damaged: its content does not match its digest")
     return kept
 
 

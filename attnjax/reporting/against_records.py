@@ -15,7 +15,7 @@ from attnjax.experiment.load import ExperimentFile
 from attnjax.reporting import evidence as say
 from attnjax.reporting.number import number
 from attnjax.results.judging import judge
-from attnjax.results.read import read_file
+from attnjax.results.lines import records_of
 from attnjax.results.record import Record
 from attnjax.results.summary import ClaimRow, Judged, Summary
 
@@ -78,19 +78,14 @@ def in_short(
 ) -> Iterator[str]:
     """Yield how the numbers of runs, and the printed verdicts, compare with records in folders.
 
-    Nothing is yielded if the runs have no records. Only files of the runs' keys are read.
+    Nothing is yielded if the runs have no records. Only records of the runs' keys are read.
 
     Raises:
         UserError: one of them is damaged.
     """
     finished = [run for run in runs if run.stage != "tuning"]
     variants = {run.key: run.variant for run in finished}
-    records = [
-        read_file(path)
-        for folder in folders
-        for key in variants
-        for path in sorted(folder.glob(f"*/*/{key}-*.json"))
-    ]
+    records = [record for folder in folders for record in records_of(folder, variants)]
     paired = _pairs(finished, records)
     if not paired:
         return

@@ -123,7 +123,7 @@ def in_readme(readme: str, experiments: Sequence[Recorded]) -> str:
 def _made(experiment: Recorded) -> str:
     """Describe records: their number, the time of a rerun, machines, dates and commits."""
     records = sorted(
-        experiment.summary.records, key=lambda record: (record.recorded, record.path())
+        experiment.summary.records, key=lambda record: (record.recorded, record.identity)
     )
     kinds = dict.fromkeys(record.kind for record in records)
     codes = [record.code.attnjax for record in records if record.code is not None]

@@ -2,4 +2,5 @@
 
 from attnjax.results.folder import rows as rows, summarize as summarize
 from attnjax.results.judging import judge as judge
-from attnjax.results.read import read_records as read_records, read_runs as read_runs
+from attnjax.results.lines import read_records as read_records
+from attnjax.results.read import read_runs as read_runs

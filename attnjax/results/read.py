@@ -1,18 +1,15 @@
-"""Reading records, of the folders of runs and of files; writing the files.
+"""Records of runs: read in their folders, and completed before they are kept in a file.
 
     records = read_runs("runs/luong2015") + read_records("records")
 
-A file is never written by hand, and never changed: it has a digest of its own content. Records of
-equal keys add up over days and machines.
+See `attnjax.results.lines` for the files.
 """
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from attnjax.config.record import read_record
 from attnjax.config.serialize import own_names
 from attnjax.errors import UserError
 from attnjax.evaluation import sentence_stats
@@ -24,7 +21,6 @@ from attnjax.files import file_digest
 from attnjax.nn.paths import flat
 from attnjax.results.record import Answers, Minutes, Record, RunSource, StageName
 from attnjax.results.tuning import STAGES
-from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.runs.manifest import CONFIG, EXPERIMENT, Manifest, read, text_damage
 from attnjax.runs.provenance import definitions_digest
 from attnjax.runs.result import RESULT
@@ -108,74 +104,6 @@ def settings_digest(settings: Mapping[str, Any], tuned: tuple[str, ...]) -> str:
     return short_digest(counted)
 
 
-def read_records(folder: str | Path, *others: Path) -> list[Record]:
-    """Return all records in the files below folders, in the order in which they were recorded.
-
-    The copy of a record counts once.
-
-    Raises:
-        UserError: there is none in the first folder, one is damaged, or two are of the same
-            settings, data, seed and machine and have other numbers.
-    """
-    paths = _files(Path(folder))
-    if not paths:
-        raise UserError(f"{folder} holds no records; `attnjax record RUNS` writes them")
-    paths += [path for other in others for path in _files(other)]
-    kept: dict[Path, tuple[Path, Record]] = {}
-    of_run: dict[object, tuple[Path, Record]] = {}
-    for path in paths:
-        record = read_file(path)
-        first = kept.setdefault(record.path(), (path, record))
-        for known, other in (first, of_run.setdefault(_run_of(record), (path, record))):
-            if not alike(record, other):
-                raise UserError(
-                    f"{known} and {path} are the records of two runs with the same settings, seed "
-                    "and machine, of which one counts: leave one of them in the folder"
-                )
-    return sorted((record for _, record in kept.values()), key=lambda record: record.recorded)
-
-
-def _files(folder: Path) -> list[Path]:
-    """List the files of records below a folder, without hidden ones, which other programs leave."""
-    paths = sorted(folder.glob("*/*/*.json"))
-    return [path for path in paths if not re.search(r"(^|/)\.", str(path.relative_to(folder)))]
-
-
-def _run_of(record: Record) -> object:
-    """Return what no two runs with other numbers have in common, whatever key a record names."""
-    settings = record.settings, record.parts, record.tied_values, tuple(sorted(record.data.items()))
-    place = record.experiment, record.setting, record.variant
-    return (*place, record.seed, record.kind, *settings)
-
-
-def read_file(path: Path) -> Record:
-    """Read the file of a record; one that was changed is refused.
-
-    Raises:
-        UserError: the file was changed, or is damaged.
-    """
-    try:
-        content = read_sealed(path)
-    except FileNotFoundError as error:
-        raise UserError(f"{path} is a link to nothing") from error
-    if "source" in content:
-        raise UserError(f"{path} is damaged: a record does not say where it lies")
-    return replace(read_record(content, Record, path), source=path)
-
-
-def alike(ours: Record, theirs: Record) -> bool:
-    """Return whether two records have the same numbers and answers, of the same data and updates.
-
-    A run's folder may get more files later, so digests of its files are not compared.
-    """
-    first, second = (
-        (made.metrics, made.updates, made.data, made.vocabulary, made.parameters)
-        for made in (ours, theirs)
-    )
-    answers = [made.answers for made in (ours, theirs) if made.answers is not None]
-    return first == second and len({of.content() for of in answers}) < 2
-
-
 def recordings(records: Sequence[Record], loaded: ExperimentFile, now: str) -> list[Record]:
     """Return the records of runs with all that their files hold; those that tune have none.
 
@@ -224,31 +152,6 @@ def _grid(record: Record, records: Sequence[Record], ablation: Ablation) -> str 
     }
     tuned = bool(paths) and {*record.tuned} == {*paths} and wanted <= tried
     return tuning_digest(ablation) if tuned else None
-
-
-def write(made: Record, folder: Path) -> Path | None:
-    """Write the file of a record below a folder; None: the same run has one there.
-
-    Raises:
-        UserError: there is a record of the same key, seed and machine with other numbers, or the
-            folder cannot be made.
-    """
-    path = folder / made.path()
-    if path.exists():
-        if not alike(read_file(path), made):
-            raise UserError(
-                f"{path} is the record of another run with the same settings, seed and machine; "
-                "records are never replaced"
-            )
-        return None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{path.parent} cannot be made: {error.strerror}") from error
-    content = asdict(replace(made, source=None))
-    del content["source"]
-    write_sealed(path, content)
-    return path
 
 
 def _minutes(seconds: float) -> float:

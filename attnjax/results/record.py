@@ -1,17 +1,17 @@
-"""A finished run, wherever it lies: in its folder, or in a small file that is kept.
+"""A finished run, wherever it lies: in its folder, or in a line of a file that is kept.
 
-    <runs>/<experiment>/<variant>/seed-<seed>/           made of config.json and result.json
-    <records>/<experiment>[-<setting>]/<variant>/<key>-seed-<seed>-<machine>.json    format 1
+    <runs>/<experiment>/<variant>/seed-<seed>/    made of config.json and result.json
+    <records>/<experiment>[-<setting>].jsonl      a line a run, format 1
 
 Whatever speaks of several runs reads records and nothing else, see `attnjax.results.judging`;
-`attnjax.results.read` reads them.
+`attnjax.results.read` and `attnjax.results.lines` read them.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -120,11 +120,21 @@ class RunSource:
     result: RunResult
 
 
+class Line(NamedTuple):
+    """A line of a file of records, counted from 1."""
+
+    path: Path
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.path}, line {self.number}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Record:
     """A finished run.
 
-    All fields but `source` are those of the file, format 1. A record that was read from a run's
+    All fields but `source` are those of its line, format 1. A record that was read from a run's
     folder has no `recorded`, `design`, `answers` and `files`: these are made when it is written.
 
     Attributes:
@@ -141,7 +151,8 @@ class Record:
             none, or the record is older than this field.
         data: the digests of the splits.
         files: the digests of result.json and config.json.
-        source: where the record was read: from the folder of a run, or from a file.
+        source: where the record was read: in the folder of a run, in a line of a file, or in a file
+            of its own.
     """
 
     format: NonNegativeInt = FORMAT
@@ -172,7 +183,7 @@ class Record:
     metrics: tuple[MeasurementRecord, ...]
     answers: Answers | None = None
     files: Mapping[FolderName, str] = field(default_factory=dict)
-    source: RunSource | Path | None = field(default=None, compare=False, repr=False)
+    source: RunSource | Line | Path | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse values that tuning cannot have tied."""
@@ -189,7 +200,7 @@ class Record:
         """Where the record is from: a run's folder, or a file with its commit and machine."""
         if self.run is not None:
             return str(self.run.folder)
-        return f"{self.source or self.path()}, commit {self.commit}, {self.kind}"
+        return f"{self.source or self.name}, commit {self.commit}, {self.kind}"
 
     @property
     def commit(self) -> str:
@@ -235,19 +246,29 @@ class Record:
         lowest = None if self.run is None else self.run.result.best_validation_loss
         return math.inf if lowest is None else lowest
 
-    def path(self) -> Path:
-        """Return the path of the record's file, below the folder of all records.
-
-        Raises:
-            UserError: a name of the run names another place.
-        """
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """What the records of one run have in common: experiment, variant, key, seed, machine."""
         values = f"-at-{in_a_file_name(self.tied_values)}" if self.tied else ""
         above = self.experiment if self.setting is None else f"{self.experiment}-{self.setting}"
-        name = f"{self.key}{values}-seed-{self.seed}-{self.kind}.json"
-        for part in (above, self.variant, name):
+        return above, self.variant, f"{self.key}{values}-seed-{self.seed}-{self.kind}"
+
+    @property
+    def name(self) -> str:
+        """The record's name in a sentence."""
+        return "/".join(self.identity)
+
+    @property
+    def file_name(self) -> str:
+        """The name of the file that has the record's line.
+
+        Raises:
+            UserError: a name of the run leads to another place.
+        """
+        for part in self.identity:
             if not folder_name(part):
                 raise UserError(f"a record wants names of folders and of a file; got {part!r}")
-        return Path(above, self.variant, name)
+        return f"{self.identity[0]}.jsonl"
 
     def measured(self, own: Mapping[str, type]) -> RunMetrics:
         """Return the numbers of the run, in the form that claims are judged by.
@@ -264,7 +285,7 @@ class Record:
         try:
             return None if self.answers is None else self.answers.sentences(own)
         except UserError as error:
-            raise UserError(f"the record {self.path()} is damaged: {error}") from error
+            raise UserError(f"the record {self.source or self.name} is damaged: {error}") from error
 
 
 def _smallest(numbers: np.ndarray) -> np.ndarray:

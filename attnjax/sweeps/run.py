@@ -14,7 +14,7 @@ from attnjax.errors import UserError
 from attnjax.experiment import Ablation, Setting, load
 from attnjax.files import write_atomically
 from attnjax.results.folder import summarize
-from attnjax.results.read import read_records
+from attnjax.results.lines import read_records
 from attnjax.results.summary import Summary
 from attnjax.runs.catalog import find, records_folder, with_shipped
 from attnjax.sweeps.plan import Sweep

@@ -16,7 +16,7 @@ from attnjax.reporting.evidence import verdict
 from attnjax.reporting.number import number
 from attnjax.reporting.recorded import Recorded, recorded
 from attnjax.reporting.rerun import minutes_of
-from attnjax.results.read import read_records
+from attnjax.results.lines import read_records
 from attnjax.results.record import Record
 from attnjax.runs.catalog import find
 

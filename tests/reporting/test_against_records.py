@@ -12,13 +12,8 @@ from attnjax.experiment import Claim, Value
 from attnjax.experiment.load import ExperimentFile, load
 from attnjax.reporting.against_records import against_records, in_short
 from attnjax.results.judging import judge
-from attnjax.results.read import (
-    read_records,
-    read_runs,
-    recordings,
-    settings_digest,
-    write,
-)
+from attnjax.results.lines import read_records, write
+from attnjax.results.read import read_runs, recordings, settings_digest
 from attnjax.results.record import Record
 from attnjax.runs.versions import Machine, machine
 
@@ -147,14 +142,15 @@ def test_runs_without_a_record_are_counted(loaded, runs, records):
 def test_the_command_writes_no_record(tiny_runs, tmp_path, capsys):
     to = tmp_path / "records"
     assert main(["record", str(tiny_runs / "tiny"), "--to", str(to)]) == 0
-    one = sorted(to.rglob("*.json"))[0]
-    one.unlink()
+    (file,) = to.glob("*.jsonl")
+    without_one = "".join(file.read_text().splitlines(keepends=True)[1:])
+    file.write_text(without_one)
     capsys.readouterr()
     assert main(["record", str(tiny_runs / "tiny"), "--to", str(to), "--compare"]) == 0
     said = "".join(capsys.readouterr())
     assert "tiny: 1 of 4 runs have no record" in said
     assert "numbers are equal to the bit" in said
-    assert not one.exists()
+    assert file.read_text() == without_one
     shutil.rmtree(to)
     assert main(["record", str(tiny_runs / "tiny"), "--to", str(to), "--compare"]) == 2
     assert "holds no records" in capsys.readouterr().err
@@ -168,11 +164,12 @@ def test_records_are_read_as_runs_are(tiny_runs, loaded, tmp_path):
 
 
 def test_a_run_ends_with_what_is_as_recorded(loaded, runs, records, tmp_path):
-    """Files of other keys are not read, so that their damage does not matter."""
-    for record in records:
-        write(record, tmp_path)
+    """What is of other keys is not read, so that its damage does not matter."""
+    write(records, tmp_path)
     other = tmp_path / "tiny" / "scaled" / "00000000-seed-0-h100-1.json"
+    other.parent.mkdir(parents=True)
     other.write_text("{")
+    (tmp_path / "others.jsonl").write_text("{")
     numbers = sum(len(run.metrics) for run in runs)
     printed = judge(loaded, runs)
     assert [*in_short(loaded, runs, printed, [tmp_path])] == [
@@ -181,7 +178,7 @@ def test_a_run_ends_with_what_is_as_recorded(loaded, runs, records, tmp_path):
         "1 of 1 verdicts are as recorded",
     ]
     assert [*in_short(loaded, runs, printed, [tmp_path / "none"])] == []
-    write(moved(records[0], 0.25, machine().kind), tmp_path / "moved")
+    write([moved(records[0], 0.25, machine().kind)], tmp_path / "moved")
     numbers = len(records[0].metrics)
     _, line, *_ = in_short(loaded, [runs[0]], judge(loaded, runs[:1]), [tmp_path / "moved"])
     assert line.startswith(f"{numbers - 1} of {numbers} numbers are equal to the bit; the largest")
@@ -213,8 +210,7 @@ def test_a_verdict_that_a_tied_rate_changes_is_not_as_recorded(loaded, runs, rec
         ]
 
     recorded = seeds(records)
-    for record in recorded:
-        write(replace(record, grid=None), tmp_path)
+    write([replace(record, grid=None) for record in recorded], tmp_path)
     chosen = seeds(runs)
     at_tie = [tuned(replace(run, source=None), 1.0, tied=True, by=50.0) for run in chosen]
     here = [replace(run, source=None) for run in chosen]

@@ -16,7 +16,7 @@ from attnjax.reporting.found import MOST, FoundRow, findings, first
 from attnjax.reporting.picture import MARK, STYLE, SeedDots, draw, shown
 from attnjax.reporting.recorded import Recorded, of_shipped
 from attnjax.reporting.results_page import differences, draw as draw_all, page, why_unrecorded
-from attnjax.results.read import read_records
+from attnjax.results.lines import read_records
 from attnjax.results.summary import Row
 from attnjax.runs.catalog import find, names
 

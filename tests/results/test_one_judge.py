@@ -14,7 +14,8 @@ from attnjax.experiment.load import ExperimentFile, load
 from attnjax.experiment.tuning import point_name
 from attnjax.reporting.series import by_length, mechanism
 from attnjax.results.judging import judge
-from attnjax.results.read import read_file, read_records, read_runs, recordings, write
+from attnjax.results.lines import read_records, write
+from attnjax.results.read import read_runs, recordings
 from attnjax.results.record import Record
 from attnjax.results.summary import Row, Summary
 from attnjax.runs.json_files import read_sealed
@@ -87,8 +88,8 @@ def loaded() -> ExperimentFile:
 @pytest.fixture(scope="module")
 def records(runs, loaded, tmp_path_factory) -> list[Record]:
     to = tmp_path_factory.mktemp("records")
-    for made in recordings(read_runs(runs), loaded, NOW):
-        assert write(made, to) is not None
+    made = recordings(read_runs(runs), loaded, NOW)
+    assert write(made, to) == made
     return read_records(to)
 
 
@@ -143,12 +144,11 @@ def test_more_pictures_of_a_run_leave_its_record_as_it_was(tiny_runs, loaded, tm
         return made
 
     before = made()
-    path = write(before, tmp_path / "records")
+    write([before], tmp_path / "records")
     keep_attention(run, 7)
     assert made().files != before.files
-    assert write(made(), tmp_path / "records") is None
-    assert path is not None
-    assert read_file(path) == before
+    assert write([made()], tmp_path / "records") == []
+    assert read_records(tmp_path / "records") == [before]
 
 
 def test_the_choice_is_read_from_the_runs_that_tune(runs, loaded):
@@ -178,7 +178,7 @@ def test_records_stand_beside_runs_and_count_once(runs, loaded, records):
         *(True, True),
     ]
     assert cosine.records[0].where.endswith(f", {machine().kind}")
-    assert ".json, commit " in cosine.records[0].where
+    assert ".jsonl, line 1, commit " in cosine.records[0].where
 
 
 def test_a_record_of_other_settings_or_data_is_not_judged_beside_runs(runs, loaded, records):

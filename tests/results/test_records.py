@@ -23,14 +23,8 @@ from attnjax.reporting.rerun import rerun_time, rerun_times
 from attnjax.reporting.results_page import in_readme, page
 from attnjax.reporting.tally import standing, tally
 from attnjax.results.fit import fitting
-from attnjax.results.read import (
-    alike,
-    read_file,
-    read_records,
-    read_runs,
-    settings_digest,
-    write,
-)
+from attnjax.results.lines import alike, read_records, write
+from attnjax.results.read import read_runs, settings_digest
 from attnjax.results.record import Answers, Minutes, Record
 from attnjax.results.summary import Judged
 from attnjax.runs.versions import machine
@@ -46,12 +40,12 @@ def commit_of(record: Record) -> str:
 
 
 def test_a_record_measures_what_its_run_does(runs, short, made, tmp_path):
-    path = write(made[0], tmp_path)
-    assert path is not None
+    assert write(made[:1], tmp_path) == made[:1]
+    path = tmp_path / "tiny.jsonl"
     assert path.stat().st_size < 8_000
-    again = read_file(path)
+    (again,) = read_records(tmp_path)
     assert again == made[0]
-    assert again.where == f"{path}, commit {commit_of(again)}, {machine().kind}"
+    assert again.where == f"{path}, line 1, commit {commit_of(again)}, {machine().kind}"
     assert read_runs(runs)[0].where == str(runs / "scaled" / "seed-0")
     ours, theirs = again.measured(short.own), read_runs(runs)[0].measured(short.own)
     # whether a value is not a number must not matter
@@ -79,14 +73,16 @@ def test_seeds_have_one_key_and_other_settings_another(short, made):
 
 
 def test_a_record_is_never_replaced_and_a_changed_one_is_refused(made, tmp_path):
-    path = write(made[0], tmp_path)
-    assert path is not None
-    assert write(made[0], tmp_path) is None, "the same run is recorded once"
+    assert write(made[:1], tmp_path) == made[:1]
+    assert write(made[:1], tmp_path) == [], "the same run is recorded once"
     later = replace(made[0], files={"result.json": "0" * 64})
-    assert write(later, tmp_path) is None, "files that a run gets later change no number"
+    assert write([later], tmp_path) == [], "files that a run gets later change no number"
     other = replace(made[0], updates=3)
-    with pytest.raises(UserError, match="records are never replaced"):
-        write(other, tmp_path)
+    path = tmp_path / made[0].file_name
+    before = path.read_bytes()
+    with pytest.raises(UserError, match="line 1 is the record of another run .* never replaced"):
+        write([made[1], other], tmp_path)
+    assert path.read_bytes() == before, "all records of a file, or none"
     path.write_text(path.read_text().replace('"updates": 2', '"updates": 3'))
     with pytest.raises(UserError, match="its content does not match its digest"):
         read_records(tmp_path)
@@ -96,17 +92,13 @@ def test_a_record_is_never_replaced_and_a_changed_one_is_refused(made, tmp_path)
 
 def test_two_records_of_one_run_are_refused_whatever_key_they_name(made, tmp_path):
     """Which of them counts would depend on the times at which they were recorded."""
-    first = write(made[0], tmp_path)
     later = replace(made[0], key="0" * 8, recorded="2030-01-01T00:00:00+00:00")
-    copy = write(later, tmp_path)
-    assert len(read_records(tmp_path)) == 2, "equal numbers do no harm"
-    assert first is not None
-    assert copy is not None
-    copy.unlink()
+    write([made[0], later], tmp_path / "a")
+    assert len(read_records(tmp_path / "a")) == 2, "equal numbers do no harm"
     other = tuple(replace(item, value=(item.value or 0) + 1) for item in made[0].metrics)
-    write(replace(later, metrics=other), tmp_path)
+    write([made[0], replace(later, metrics=other)], tmp_path / "b")
     with pytest.raises(UserError, match="two runs with the same settings, seed and machine"):
-        read_records(tmp_path)
+        read_records(tmp_path / "b")
 
 
 def test_answers_and_parameters_of_a_record_count_too(made):

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from attnjax.runs.json_files import write_sealed
+from attnjax.config.sealed import sealed
+from attnjax.config.serialize import finite
 
 VALUES: tuple[Any, ...] = (
     None, True, -1, 0, 1.5, 2**31, 10**400, 1e308, -1e308, "", "a", "..", "../../x", "/etc/passwd",
@@ -50,14 +51,21 @@ def changed(content: Any, draw: np.random.Generator) -> str:
 
 
 def resealed(path: Path, draw: np.random.Generator) -> str:
-    """Change a sealed record at a place that is drawn, with a digest that fits."""
-    content = json.loads(path.read_text())
+    """Change a sealed object at a place that is drawn, with a digest that fits.
+
+    It is that of a file, or of a line that is drawn.
+    """
+    texts = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
+    number = int(draw.integers(len(texts))) if len(texts) > 1 else 0
+    content = json.loads(texts[number])
     content.pop("digest")
     done = changed(content, draw)
     try:
-        write_sealed(path, content)
+        texts[number] = json.dumps(sealed(finite(content)), ensure_ascii=False)
+        path.write_text("\n".join(texts))
     except (UnicodeEncodeError, ValueError):  # half a character, which only a hand can write
-        path.write_text(json.dumps(content | {"digest": "0"}))
+        texts[number] = json.dumps(content | {"digest": "0"})
+        path.write_text("\n".join(texts))
     return done
 
 

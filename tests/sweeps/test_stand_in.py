@@ -12,6 +12,7 @@ import pytest
 import attnjax
 from attnjax.cli.main import main
 from attnjax.config.override import split
+from attnjax.config.sealed import sealed
 from attnjax.config.serialize import to_json
 from attnjax.config.vary import vary
 from attnjax.data.loaded import Corpora
@@ -22,9 +23,9 @@ from attnjax.experiment.load import ExperimentFile, load
 from attnjax.reporting.table import plain
 from attnjax.results.fit import fitting
 from attnjax.results.folder import summarize
-from attnjax.results.read import read_records, read_runs, recordings, settings_digest, write
+from attnjax.results.lines import read_records, write
+from attnjax.results.read import read_runs, recordings, settings_digest
 from attnjax.results.record import Record
-from attnjax.runs.json_files import read_sealed, write_sealed
 from attnjax.runs.versions import Machine, machine
 from attnjax.sweeps.checks import compared
 from attnjax.sweeps.plan import Sweep
@@ -50,8 +51,7 @@ ablation = replace(ablation, variants={**ablation.variants, "mine": faster}, cla
 def folder(tiny_runs, tmp_path_factory) -> Path:
     """The folder of the records of both variants of the tiny file, of both seeds."""
     folder = tmp_path_factory.mktemp("records")
-    for made in recordings(read_runs(tiny_runs / "tiny"), load(TINY), NOW):
-        write(made, folder)
+    write(recordings(read_runs(tiny_runs / "tiny"), load(TINY), NOW), folder)
     return folder
 
 
@@ -290,18 +290,18 @@ def test_damage_is_one_sentence_and_nothing_of_a_record_is_executed(
     path, folder, records, tmp_path, capsys
 ):
     copy = tmp_path / "records"
-    for record in records:
-        write(replace(record, source=None), copy)
-    file = copy / records[0].path()
+    write(records[:1], copy)
+    file = copy / records[0].file_name
+    whole = json.loads(file.read_text())
+    del whole["digest"]
     words = ["run", str(path), "--dry-run", "--records", str(copy), "--runs", str(tmp_path / "r")]
     file.write_text(file.read_text()[:-40])
     capsys.readouterr()
     assert main(words) == 2
-    assert capsys.readouterr().err.startswith(f"attnjax: {file} is damaged: ")
-    whole = read_sealed(folder / records[0].path())
+    assert capsys.readouterr().err.startswith(f"attnjax: {file}, line 1 is damaged: ")
     for name in ("os.system", "attnjax.__main__.main", "attnjax.files.write_atomically"):
         hostile = {**whole, "answers": {**whole["answers"], "metric": {"type": name}}}
-        write_sealed(file, hostile)
+        file.write_text(json.dumps(sealed(hostile)))
         with pytest.raises(UserError, match="which is no part of attnjax"):
             summarize(tmp_path / "r", load(path), records=read_records(copy))
     assert main(["run", str(path), "--records", str(tmp_path / "none")]) == 2
@@ -316,7 +316,7 @@ def test_shipped_records_count_beside_those_of_the_current_folder(
     monkeypatch.chdir(tmp_path)
     assert main(["run", str(path), "--records"]) == 0
     assert main(["record", str(tmp_path / "runs" / "mine")]) == 0
-    assert {file.parent.name for file in (tmp_path / "records").rglob("*.json")} == {"mine"}
+    assert [file.name for file in (tmp_path / "records").glob("*.jsonl")] == ["mine.jsonl"]
     shutil.rmtree(tmp_path / "runs")
     capsys.readouterr()
     assert main(["run", str(path), "--records", "--dry-run"]) == 0

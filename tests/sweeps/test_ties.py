@@ -11,7 +11,7 @@ from attnjax.experiment.load import load
 from attnjax.reporting.recorded import recorded
 from attnjax.reporting.results_page import page
 from attnjax.results.folder import reload, summarize
-from attnjax.results.read import read_records
+from attnjax.results.lines import read_records
 from attnjax.sweeps import plan as planning
 from attnjax.sweeps.plan import Sweep
 from attnjax.training.loop import loop
@@ -88,7 +88,7 @@ def test_seeds_are_trained_at_tied_values_which_summary_and_records_judge(
     # records say the same, of the same numbers
     assert main(["record", str(folder), "--to", str(tmp_path / "records")]) == 0
     records = read_records(tmp_path / "records")
-    assert len({record.path() for record in records}) == len(records) == 9
+    assert len({record.identity for record in records}) == len(records) == 9
     assert sum(record.tied for record in records) == 3
     of_records = recorded(reload(folder), records)
     (row,) = of_records.summary.judged[0].rows.values()

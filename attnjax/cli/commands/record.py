@@ -17,10 +17,11 @@ def record(
     ] = False,
     trust: Trust = False,
 ) -> None:
-    """Write a small file of each finished run, for the page of results, or compare with them."""
+    """Write a record of each finished run, for the page of results, or compare with records."""
     from attnjax.reporting.against_records import against_records
     from attnjax.results.folder import experiments, reload
-    from attnjax.results.read import read_records, read_runs, recordings, write
+    from attnjax.results.lines import read_records, write
+    from attnjax.results.read import read_runs, recordings
     from attnjax.runs.data_digests import check_alike
 
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -32,7 +33,6 @@ def record(
             continue
         made = recordings(read_runs(folder), loaded, now)
         check_alike(record.run.folder for record in made if record.run is not None)
-        written = [write(record, to) for record in made]
-        old = written.count(None)
-        present = f"; {old} were there" if old else ""
-        say(f"{loaded.name}: {len(written) - old} records in {to}{present}")
+        new = write(made, to)
+        present = f"; {old} were there" if (old := len(made) - len(new)) else ""
+        say(f"{loaded.name}: {len(new)} records in {to}{present}")

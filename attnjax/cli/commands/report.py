@@ -61,7 +61,7 @@ def report(
 
 def read_given(records: Path | None) -> "tuple[Record, ...]":
     """Return the records that `--records` gives, and the shipped ones; (): it was not given."""
-    from attnjax.results.read import read_records
+    from attnjax.results.lines import read_records
 
     return () if records is None else tuple(read_records(*with_shipped(records)))
 

@@ -37,7 +37,7 @@ def results(
     from attnjax.reporting.recorded import of_shipped
     from attnjax.reporting.rerun import rerun_times
     from attnjax.reporting.tally import tally
-    from attnjax.results.read import read_records
+    from attnjax.results.lines import read_records
     from attnjax.runs.catalog import find, names, shipped_records
 
     if page is None:
