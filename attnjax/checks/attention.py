@@ -1,7 +1,7 @@
 """The properties of an attention, tried with small random inputs."""
 
-from collections.abc import Callable, Container, Iterator
-from functools import cached_property, partial
+from collections.abc import Callable, Container
+from functools import partial
 from typing import Any
 
 import jax
@@ -29,9 +29,17 @@ from attnjax.checks.finding import (
     not_finite,
     not_zero,
 )
-from attnjax.config.walk import field_names
+from attnjax.checks.initialized import (
+    B,
+    Initialized,
+    S,
+    at_both,
+    first_key,
+    normal,
+    parts_of,
+)
+from attnjax.checks.noise import noisy
 
-B, S = 2, 5
 LONG = min(FUSED_FROM.values())
 """The number of queries and keys from which a fused kernel is used."""
 
@@ -78,10 +86,13 @@ def check_attention(
       which forgets nothing. A word of strength 0, without a decay, leaves the state as it is.
     - A bias of forget gates that are 1 is 0.
 
+    Each is tried with the parameters that are drawn, and with noise on them: a kernel that begins
+    at 0 does nothing yet.
+
     The attention is for queries, keys and values of these widths. Of its properties those with a
     name in `only` are checked, by default all.
     """
-    properties: dict[str, Callable[[_Initialized], Problems]] = {
+    properties: dict[str, Callable[[Initialized], Problems]] = {
         "masked rows give zero": _masked_rows,
         "causal": _causal,
         "a mask equals a subset": _subset,
@@ -92,79 +103,26 @@ def check_attention(
         "many keys in half precision": _many_keys,
         "queries that fit badly attend": _fitting_badly,
     }
-    if not any(part.uses_absolute_positions for part in _parts(attention, Expectations)):
+    if not any(part.uses_absolute_positions for part in parts_of(attention, Expectations)):
         properties["moved positions give the same context"] = _moved
-    if _parts(attention, Mask):
+    if parts_of(attention, Mask):
         properties["masks are pytrees"] = _pytrees
-    if all(part.packs for part in _parts(attention, AttentionBase)):
+    if all(part.packs for part in parts_of(attention, AttentionBase)):
         properties["packed sentences stay apart"] = _packed
-    if _parts(attention, RecurrentAttention):
+    if parts_of(attention, RecurrentAttention):
         properties["chunks and steps are the recurrence"] = _recurrent(recurrence.by_equations)
         properties["a decay of 1 forgets nothing"] = _recurrent(recurrence.decay_of_one)
         properties["a word of strength 0 leaves the state"] = _recurrent(
             recurrence.strength_of_zero
         )
-    if _parts(attention, Forgetting):
+    if parts_of(attention, Forgetting):
         properties["gates of 1 forget nothing"] = _open_gates
-    chosen = {name: of for name, of in properties.items() if only is None or name in only}
-    return findings(partial(_Initialized, attention, widths), chosen)
-
-
-class _Initialized:
-    """An attention with its variables, and queries, keys and values [B, S, any]."""
-
-    def __init__(self, attention: AttentionBase, widths: Widths) -> None:
-        self.attention, self.widths = attention, widths
-        self.inputs = self.drawn(B, S)
-        init: Any = jax.jit(partial(attention.init, deterministic=True))
-        self.variables = jax.device_get(init(_key(), *self.inputs))
-        self.call: Any = jax.jit(partial(attention.apply, deterministic=True))
-        self.context: Any = partial(self.call, self.variables)
-
-    @cached_property
-    def recurrences(self) -> list[recurrence.PreparedRecurrence]:
-        """The recurrences within the attention, with inputs and programs of their own."""
-        inputs = self.drawn(B, recurrence.LENGTH)
-        parts = _parts(self.attention, RecurrentAttention)
-        return [recurrence.PreparedRecurrence(part, _key(), inputs) for part in parts]
-
-    def drawn(self, examples: int, length: int) -> tuple[np.ndarray, ...]:
-        """Return random queries, keys and values."""
-        shapes = tuple((examples, length, width) for width in self.widths)
-        return jax.device_get(_drawn(shapes))
-
-    def slopes(
-        self, inputs: Any, mask: Mask, positions: Positions | None = None, rows: Any = slice(None)
-    ) -> Any:
-        """Return the gradients of the sum of contexts over some query rows, and all contexts."""
-
-        @jax.jit
-        def slopes(variables: Any, inputs: Any, mask: Mask, options: Any) -> Any:
-            def total(inputs: Any) -> tuple[jax.Array, jax.Array]:
-                context = self.call(variables, *inputs, mask, **options)
-                return context[:, rows].sum(), context
-
-            return jax.grad(total, has_aux=True)(inputs)
-
-        options = {} if positions is None else {"positions": positions}
-        return jax.device_get(slopes(self.variables, inputs, mask, options))
-
-
-def _key() -> jax.Array:
-    return jax.random.key(0)
-
-
-@partial(jax.jit, static_argnums=0)
-def _drawn(shapes: tuple[tuple[int, ...], ...]) -> tuple[jax.Array, ...]:
-    """Return random numbers in each of the shapes."""
-    keys = jax.random.split(_key(), len(shapes))
-    return tuple(jax.random.normal(key, shape) for key, shape in zip(keys, shapes, strict=True))
-
-
-@partial(jax.jit, static_argnums=0)
-def _normal(shape: tuple[int, ...]) -> jax.Array:
-    """Return random numbers of the key itself."""
-    return jax.random.normal(_key(), shape)
+    chosen = {
+        name: problems if problems is _pytrees else at_both(problems)
+        for name, problems in properties.items()
+        if only is None or name in only
+    }
+    return findings(partial(Initialized, attention, widths), chosen)
 
 
 def _position() -> Any:
@@ -177,7 +135,7 @@ def _present() -> Any:
     return _position() < HIDDEN_FROM
 
 
-def _masked_rows(of: _Initialized) -> Problems:
+def _masked_rows(of: Initialized) -> Problems:
     mask = Padding(_present()) & Causal()
     # no key stands before position -1
     before_all = Positions(query=np.where(_position() == EMPTY_ROW, -1, _position()))
@@ -188,20 +146,20 @@ def _masked_rows(of: _Initialized) -> Problems:
     yield not_zero("the gradient of a hidden value", value[:, HIDDEN_FROM:])
 
 
-def _causal(of: _Initialized) -> Problems:
-    (_, key, value), _ = of.slopes(of.inputs, Causal(), rows=QUERY)
+def _causal(of: Initialized) -> Problems:
+    (_, key, value), _ = of.slopes(of.inputs, Causal(), row=QUERY)
     yield not_zero("the gradient of a later key", key[:, QUERY + 1 :])
     yield not_zero("the gradient of a later value", value[:, QUERY + 1 :])
 
 
-def _subset(of: _Initialized) -> Problems:
+def _subset(of: Initialized) -> Problems:
     query, key, value = of.inputs
     masked = of.context(*of.inputs, Padding(_present()))
     left = of.context(query, key[:, :HIDDEN_FROM], value[:, :HIDDEN_FROM])
     yield not_equal("the context", masked, left)
 
 
-def _one_at_a_time(of: _Initialized) -> Problems:
+def _one_at_a_time(of: Initialized) -> Problems:
     query, *memory = of.inputs
     together = of.context(*of.inputs, Causal())
     single = []
@@ -213,40 +171,39 @@ def _one_at_a_time(of: _Initialized) -> Problems:
     yield from _stepped(of)
 
 
-def _stepped(of: _Initialized) -> Problems:
+def _stepped(of: Initialized) -> Problems:
     inputs = of.drawn(B, recurrence.LENGTH)
-    call: Any = partial(of.attention.apply, of.variables)
 
-    def start(key: Any, value: Any) -> Any:
+    def start(variables: Any, key: Any, value: Any) -> Any:
+        call: Any = partial(of.attention.apply, variables)
         return call(call(key, value, method="prepare"), method="start")
 
-    def step(state: Any, word: Any) -> tuple[Any, jax.Array]:
-        query, key, value = (x[:, None] for x in word)
-        context, state = call(query, call(key, value, method="prepare"), state, method="step")
-        return state, context[:, 0]
+    def read(variables: Any, *inputs: Any) -> Any:
+        call: Any = partial(of.attention.apply, variables)
 
-    @jax.jit
-    def read(*inputs: Any) -> Any:
-        one, every = start(*(x[:, :1] for x in inputs[1:])), start(*inputs[1:])
+        def step(state: Any, word: Any) -> tuple[Any, jax.Array]:
+            query, key, value = (x[:, None] for x in word)
+            context, state = call(query, call(key, value, method="prepare"), state, method="step")
+            return state, context[:, 0]
+
+        one = start(variables, *(x[:, :1] for x in inputs[1:]))
         _, context = jax.lax.scan(step, one, tuple(jnp.moveaxis(x, 1, 0) for x in inputs))
-        return one, every, jnp.moveaxis(context, 0, 1)
+        return one, start(variables, *inputs[1:]), jnp.moveaxis(context, 0, 1)
 
-    if jax.eval_shape(start, *inputs[1:]) is None:
+    if jax.eval_shape(start, of.variables, *inputs[1:]) is None:
         return
-    of_one, of_all, context = jax.device_get(read(*inputs))
+    of_one, of_all, context = jax.device_get(of.compiled("steps", read)(of.variables, *inputs))
     same = jax.tree.map(lambda x, y: x.shape == y.shape and (x == y).all(), of_one, of_all)
     if not all(jax.tree.leaves(same)):
         yield "the state before the first word depends on the keys that start is given"
     yield not_equal("the context by step", of.context(*inputs, Causal()), context)
 
 
-def _in_pieces(of: _Initialized) -> Problems:
+def _in_pieces(of: Initialized) -> Problems:
     """Read keys whose memory was prepared in two pieces, as a cache of two prefixes."""
-    query, *words = of.inputs
-    call: Any = partial(of.attention.apply, of.variables)
 
-    @jax.jit
-    def read(query: Any, *words: Any) -> Any:
+    def read(variables: Any, query: Any, *words: Any) -> Any:
+        call: Any = partial(of.attention.apply, variables)
         pieces = [
             call(*(x[:, rows] for x in words), method="prepare")
             for rows in (slice(HIDDEN_FROM), slice(HIDDEN_FROM, None))
@@ -254,44 +211,46 @@ def _in_pieces(of: _Initialized) -> Problems:
         memory = jax.tree.map(lambda *x: jnp.concatenate(x, axis=-2), *pieces)
         return call(query, memory, Causal(), deterministic=True, method="attend")
 
-    yield not_equal("the context", of.context(*of.inputs, Causal()), read(query, *words))
+    in_pieces = of.compiled("pieces", read)(of.variables, *of.inputs)
+    yield not_equal("the context", of.context(*of.inputs, Causal()), in_pieces)
 
 
 def _recurrent(
     problems: Callable[[recurrence.PreparedRecurrence], Problems],
-) -> Callable[[_Initialized], Problems]:
+) -> Callable[[Initialized], Problems]:
     """Return the problems of each recurrence within an attention."""
 
-    def of_each(of: _Initialized) -> Problems:
-        for each in of.recurrences:
+    def of_each(of: Initialized) -> Problems:
+        for each in of.recurrences():
             yield from problems(each)
 
     return of_each
 
 
-def _open_gates(of: _Initialized) -> Problems:
+def _open_gates(of: Initialized) -> Problems:
     inputs = of.inputs[1]
     allowed = np.broadcast_to(np.tri(S, dtype=bool), (B, S, S))
 
-    def bias_of(part: Forgetting) -> Any:
-        variables = part.init(_key(), inputs, method="prepare")
+    def bias_of(part: Forgetting, deviation: Any) -> Any:
+        variables = noisy(part.init(first_key(), inputs, method="prepare"), deviation)
         opened = jax.tree.map(jnp.zeros_like, part.apply(variables, inputs, method="prepare"))
         return part.apply(variables, opened, jnp.asarray(allowed), (B, S, S))
 
-    for part in _parts(of.attention, Forgetting):
-        bias = np.asarray(jax.jit(partial(bias_of, part))())
+    for number, part in enumerate(parts_of(of.attention, Forgetting)):
+        program = of.compiled(("bias", number), partial(bias_of, part))
+        bias = np.asarray(program(of.deviation))
         yield not_zero("the bias of forget gates that are 1", np.where(allowed, bias, 0))
 
 
-def _requested(of: _Initialized) -> Problems:
+def _requested(of: Initialized) -> Problems:
     inputs = of.drawn(1, LONG)
     context = of.context(*inputs, Causal())
-    sowing = jax.jit(partial(of.attention.apply, deterministic=True, mutable=["attention"]))
-    requested, _ = sowing(of.variables, *inputs, Causal())
+    sowing: Any = partial(of.attention.apply, deterministic=True, mutable=["attention"])
+    requested, _ = of.compiled("sowing", sowing)(of.variables, *inputs, Causal())
     yield not_equal("the context", context, requested)
 
 
-def _half_precision(of: _Initialized) -> Problems:
+def _half_precision(of: Initialized) -> Problems:
     for dtype in (jnp.bfloat16, jnp.float16):
         narrow, (query, key, value) = cast((of.variables, of.inputs), dtype)
         # the product of a query and a key passes the range of float16, 65,504
@@ -300,7 +259,7 @@ def _half_precision(of: _Initialized) -> Problems:
         yield not_finite(f"the context in {jnp.dtype(dtype).name}", context)
 
 
-def _many_keys(of: _Initialized) -> Problems:
+def _many_keys(of: Initialized) -> Problems:
     """Compare contexts of many keys in bfloat16 and float32.
 
     Values are equal, so that it does not matter which of nearly equal keys is preferred.
@@ -310,13 +269,16 @@ def _many_keys(of: _Initialized) -> Problems:
     narrow = cast((of.variables, *given), jnp.bfloat16)
     contexts = [of.call(*cast(narrow, dtype)) for dtype in (jnp.bfloat16, jnp.float32)]
     yield not_alike("the context in bfloat16", *contexts)
-    for part in _parts(of.attention, Align | Pool):
-        narrow, wide = (_of_many(part, given, dtype) for dtype in (jnp.bfloat16, jnp.float32))
+    for number, part in enumerate(parts_of(of.attention, Align | Pool)):
+        of_many = partial(_of_many, of, number, part, given)
+        narrow, wide = (of_many(dtype) for dtype in (jnp.bfloat16, jnp.float32))
         what = "the sum of the weights" if isinstance(part, Align) else "the context"
         yield not_alike(f"{what} of {type(part).__name__} in bfloat16", narrow, wide)
 
 
-def _of_many(part: Align | Pool, inputs: Any, dtype: Any) -> jax.Array:
+def _of_many(
+    of: Initialized, number: int, part: Align | Pool, inputs: Any, dtype: Any
+) -> jax.Array:
     """Return the sums of an align's weights, or a pool's context, of rounded numbers in a dtype.
 
     Each operation rounds its result to the dtype, also where XLA fuses several.
@@ -325,27 +287,29 @@ def _of_many(part: Align | Pool, inputs: Any, dtype: Any) -> jax.Array:
     at = Positions(np.full((1, S), MANY), np.arange(MANY)[None])
     if isinstance(part, Align):
         # a kernel is not negative
-        numbers = 10 * np.abs(np.asarray(_normal((1, S, MANY)))), query
+        numbers = 10 * np.abs(np.asarray(normal((1, S, MANY)))), query
     else:
         numbers = np.full((1, S, MANY), 1 / MANY), np.ones((1, MANY, value.shape[-1]))
 
-    def result(first: Any, second: Any, at: Positions) -> jax.Array:
-        if isinstance(part, Align):
-            weights, _ = part.init_with_output(_key(), first, None, AlignContext(second, at))
-            return weights.astype(jnp.float32).sum(-1)
-        context, _ = part.init_with_output(_key(), first, second, at)
-        return context.astype(jnp.float32)
+    def result(deviation: Any, first: Any, second: Any, at: Positions) -> jax.Array:
+        is_align = isinstance(part, Align)
+        given = (first, None, AlignContext(second, at)) if is_align else (first, second, at)
+        variables = noisy(part.init(first_key(), *given), deviation)
+        found: Any = part.apply(variables, *given)
+        wide = found.astype(jnp.float32)
+        return wide.sum(-1) if is_align else wide
 
-    rounding: Any = jax.jit(result, compiler_options={"xla_allow_excess_precision": False})
-    return rounding(*cast(cast(numbers, jnp.bfloat16), dtype), at)
+    options = {"xla_allow_excess_precision": False}
+    rounding = of.compiled(("of many", number), result, compiler_options=options)
+    return rounding(of.deviation, *cast(cast(numbers, jnp.bfloat16), dtype), at)
 
 
-def _fitting_badly(of: _Initialized) -> Problems:
+def _fitting_badly(of: Initialized) -> Problems:
     query, key, value = of.drawn(1, LONG)
     slopes, context = of.slopes((FAR * query, FAR * key, value), Causal())
     yield not_finite("the context of a query that fits every key badly", context)
     yield not_finite("the gradient of a query that fits every key badly", slopes)
-    if any(part.may_be_zero for part in _parts(of.attention, Expectations)):
+    if any(part.may_be_zero for part in parts_of(of.attention, Expectations)):
         return
     near = np.asarray(of.context(query, key, value, Causal()))
     lost = near.any(-1) & ~context.any(-1)
@@ -353,7 +317,7 @@ def _fitting_badly(of: _Initialized) -> Problems:
         yield f"{int(lost.sum())} of {LONG} queries that fit every key badly have the context 0"
 
 
-def _moved(of: _Initialized) -> Problems:
+def _moved(of: Initialized) -> Problems:
     at = _position()
     contexts = [
         of.context(*of.inputs, Causal(), positions=Positions(at + by, at + by)) for by in (0, MOVED)
@@ -361,7 +325,7 @@ def _moved(of: _Initialized) -> Problems:
     yield not_equal(f"the context at positions from {MOVED} on", *contexts)
 
 
-def _packed(of: _Initialized) -> Problems:
+def _packed(of: Initialized) -> Problems:
     """Compare two sentences in a row, the second from word HIDDEN_FROM on, with each alone."""
     position = _position()
     segment = (position >= HIDDEN_FROM).astype(int)
@@ -373,25 +337,12 @@ def _packed(of: _Initialized) -> Problems:
         yield not_equal("the context of a packed sentence", together[:, start:end], alone)
 
 
-def _pytrees(of: _Initialized) -> Problems:
+def _pytrees(of: Initialized) -> Problems:
     at = Positions(np.arange(S)[None], np.arange(S)[None])
-    for mask in _parts(of.attention, Mask):
+    for mask in parts_of(of.attention, Mask):
         if jax.tree_util.all_leaves([mask]):
             how = "decorate it with jax.tree_util.register_dataclass"
             yield f"the mask {type(mask).__name__} is no pytree: {how}"
         given = jax.jit(lambda mask, at: mask.dense(at))(mask, at)
         closed_over = jax.jit(mask.dense)(at)
         yield not_equal("what a mask that is an argument allows", given, closed_over)
-
-
-def _parts(attention: AttentionBase, kind: Any) -> list[Any]:
-    """Return the parts of a kind among an attention and its fields, at any depth."""
-    return [part for part in _below(attention) if isinstance(part, kind)]
-
-
-def _below(part: Any) -> Iterator[Any]:
-    """Yield a part and all within it; the rules of a mask are in a tuple."""
-    yield part
-    fields = (getattr(part, name) for name in field_names(type(part)))
-    for field in part if isinstance(part, tuple) else fields:
-        yield from _below(field)

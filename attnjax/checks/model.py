@@ -1,6 +1,8 @@
 """The properties of a model of sequences, tried on examples of its own data."""
 
-from functools import partial
+from collections.abc import Callable
+from copy import copy
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -8,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnjax.checks.finding import Finding, Problems, cast, findings, not_equal, not_finite
+from attnjax.checks.noise import NOISE, noisy, said_of_moved
 from attnjax.data.special_tokens import START
 from attnjax.models.sequence_model import SequenceModel
 
@@ -19,14 +22,16 @@ def check_model(model: SequenceModel, source: jax.Array, target: jax.Array) -> l
     - No logits change with a later word.
     - In bfloat16 the logits are finite.
 
+    Each is tried with the parameters that are drawn, and with noise on them.
+
     The model has its vocabularies filled in; `target` holds words [B, T].
     """
     return findings(
         partial(_Called, model, source, target),
         {
-            "step by step equals parallel": _steps,
-            "causal": _causal,
-            "finite in half precision": _half_precision,
+            "step by step equals parallel": _at_both(_steps),
+            "causal": _at_both(_causal),
+            "finite in half precision": _at_both(_half_precision),
         },
     )
 
@@ -41,25 +46,44 @@ class _Called:
         variables = jax.device_get(init(jax.random.key(0), source, self.words))
         self.variables = {"params": variables["params"]}
         self.call: Any = jax.jit(partial(model.apply, deterministic=True))
-        self.logits = np.asarray(self.call(self.variables, source, self.words))
+        self.begin: Any = jax.jit(self._begin)
+        self.step: Any = jax.jit(partial(model.apply, method="step"))
+
+    @cached_property
+    def logits(self) -> np.ndarray:
+        """The logits of all words at once."""
+        return np.asarray(self.call(self.variables, self.source, self.words))
+
+    def moved(self) -> "_Called":
+        """Return the same model, in the same programs, with noise on its parameters."""
+        moved = copy(self)
+        moved.__dict__.pop("logits", None)
+        moved.variables = noisy(self.variables, NOISE)
+        return moved
+
+    def _begin(self, variables: Any, source: Any) -> Any:
+        call: Any = partial(self.model.apply, variables)
+        memory, mask = call(source, deterministic=True, method="encode")
+        return call(memory, mask, length=self.words.shape[1], beams=1, method="start")
+
+
+def _at_both(problems: Callable[[_Called], Problems]) -> Callable[[_Called], Problems]:
+    """Look at a model as it is drawn, and then with noise on its parameters."""
+
+    def of_both(called: _Called) -> Problems:
+        yield from problems(called)
+        yield from said_of_moved(problems(called.moved()))
+
+    return of_both
 
 
 def _steps(called: _Called) -> Problems:
     """Compare the logits of one step at a time with those of the parallel call."""
-    length = called.words.shape[1]
-
-    @jax.jit
-    def begin(variables: Any, source: Any) -> Any:
-        call: Any = partial(called.model.apply, variables)
-        memory, mask = call(source, deterministic=True, method="encode")
-        return call(memory, mask, length=length, beams=1, method="start")
-
-    step: Any = jax.jit(partial(called.model.apply, method="step"))
-    constants, cache, state = begin(called.variables, called.source)
+    constants, cache, state = called.begin(called.variables, called.source)
     stepped = []
-    for position in range(length):
+    for position in range(called.words.shape[1]):
         given = called.words[:, position : position + 1], np.int32(position)
-        logits, cache, state = step(called.variables, constants, cache, state, *given)
+        logits, cache, state = called.step(called.variables, constants, cache, state, *given)
         stepped.append(logits)
     yield not_equal("a logit", np.concatenate(stepped, axis=1), called.logits)
 

@@ -1,5 +1,6 @@
 """The properties of a recurrent attention: its equations, by steps and by chunks."""
 
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,7 @@ from attnjax.attention.mask import Causal
 from attnjax.attention.recurrence import CHUNK, Words
 from attnjax.attention.recurrent import RecurrentAttention
 from attnjax.checks.finding import Problems, not_equal
+from attnjax.checks.noise import noisy
 
 LENGTH = CHUNK + 6
 """A number of words that is more than a chunk, and not two."""
@@ -19,36 +21,62 @@ LENGTH = CHUNK + 6
 class PreparedRecurrence:
     """A recurrent attention, its variables, queries [B, LENGTH, K] and what its words write."""
 
+    variables: Any
+    memory: Words
+
     def __init__(
         self, part: RecurrentAttention, key: jax.Array, inputs: tuple[np.ndarray, ...]
     ) -> None:
-        """Initialize a part, and prepare its memory of keys and values."""
+        """Hold the programs of a part; `moved_by` has its parameters, and its memory of keys."""
 
         @jax.jit
-        def prepared(query: jax.Array, *words: jax.Array) -> tuple[Any, Words]:
-            variables = part.init(key, query, *words, deterministic=True)
+        def prepared(deviation: Any, query: jax.Array, *words: jax.Array) -> tuple[Any, Words]:
+            variables = noisy(part.init(key, query, *words, deterministic=True), deviation)
             memory: Any = part.apply(variables, *words, method="prepare")
             return variables, memory
 
-        self.part, self.query = part, jnp.asarray(inputs[0])
-        self.variables, self.memory = jax.device_get(prepared(*inputs))
-        self.call: Any = partial(part.apply, self.variables)
-        self.read = jax.jit(self._read)
-        self.context_of = jax.jit(partial(self.call, method="context_of"))
+        self.part, self.inputs, self.query = part, inputs, jnp.asarray(inputs[0])
+        self.prepared: Any = prepared
+        self._compiled_read: Any = jax.jit(self._read)
+        self._compiled_context: Any = jax.jit(partial(part.apply, method="context_of"))
+        self._compiled_write: Any = jax.jit(self._write)
 
-    def _read(self, memory: Words) -> tuple[jax.Array, jax.Array, jax.Array]:
+    def moved_by(self, deviation: float) -> "PreparedRecurrence":
+        """Initialize the part, with noise on its parameters, and prepare its memory."""
+        moved = copy(self)
+        moved.variables, moved.memory = jax.device_get(self.prepared(deviation, *self.inputs))
+        return moved
+
+    def read(self, memory: Words) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Return the contexts of a memory by chunks and by steps, and the scaled queries."""
+        return self._compiled_read(self.variables, memory)
+
+    def context_of(self, sums: np.ndarray) -> jax.Array:
+        """Return the contexts of what queries read."""
+        return self._compiled_context(self.variables, sums)
+
+    def write(self, word: Words) -> tuple[jax.Array, jax.Array]:
+        """Return a state of ones, and that after a word."""
+        return self._compiled_write(self.variables, word)
+
+    def _read(self, variables: Any, memory: Words) -> tuple[jax.Array, jax.Array, jax.Array]:
+        call: Any = partial(self.part.apply, variables)
 
         def step(state: Any, word: Any) -> tuple[Any, jax.Array]:
             query, memory = jax.tree.map(lambda x: x[:, None], word)
-            context, state = self.call(query, memory, state, method="step")
+            context, state = call(query, memory, state, method="step")
             return state, context[:, 0]
 
-        chunks = self.call(self.query, memory, Causal(), deterministic=True, method="attend")
-        start = self.call(memory, method="start")
+        chunks = call(self.query, memory, Causal(), deterministic=True, method="attend")
+        start = call(memory, method="start")
         words = jax.tree.map(lambda x: jnp.moveaxis(x, 1, 0), (self.query, memory))
         _, steps = jax.lax.scan(step, start, words)
-        return chunks, jnp.moveaxis(steps, 0, 1), self.call(self.query, method="scaled")
+        return chunks, jnp.moveaxis(steps, 0, 1), call(self.query, method="scaled")
+
+    def _write(self, variables: Any, word: Words) -> tuple[jax.Array, jax.Array]:
+        call: Any = partial(self.part.apply, variables)
+        before = jnp.ones_like(call(word, method="start"))
+        return before, call(self.query[:, :1], word, before, method="step")[1]
 
 
 def _by_equations(query: np.ndarray, memory: Words, *, delta_rule: bool) -> np.ndarray:
@@ -92,10 +120,4 @@ def strength_of_zero(of: PreparedRecurrence) -> Problems:
     names = "strength", "log_decay"
     word = jax.tree.map(lambda x: x[:, :1], of.memory)
     word = word._replace(**{name: np.zeros_like(getattr(word, name)) for name in names})
-
-    @jax.jit
-    def write(word: Words) -> tuple[jax.Array, jax.Array]:
-        before = jnp.ones_like(of.call(word, method="start"))
-        return before, of.call(of.query[:, :1], word, before, method="step")[1]
-
-    yield not_equal(f"the state of {type(of.part).__name__}", *write(word))
+    yield not_equal(f"the state of {type(of.part).__name__}", *of.write(word))

@@ -4,6 +4,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import pytest
+from flax import linen as nn
 
 from attnjax.checks import check_model
 from attnjax.models.rnn_decoders import LuongDecoder
@@ -22,6 +23,18 @@ class Louder(Transformer):
     def step(self, constants, cache, state, word, step):
         logits, cache, state = super().step(constants, cache, state, word, step)
         return 2 * logits, cache, state
+
+
+class LouderLater(Transformer):
+    """A Transformer whose steps have a gain that is 1 at first."""
+
+    def setup(self):
+        super().setup()
+        self.gain = self.param("gain", nn.initializers.zeros, ())
+
+    def step(self, constants, cache, state, word, step):
+        logits, cache, state = super().step(constants, cache, state, word, step)
+        return (1 + self.gain) * logits, cache, state
 
 
 class Foreseeing(Transformer):
@@ -61,6 +74,12 @@ ONE_LAYER: dict[str, Any] = {"width": 16, "num_encoder_layers": 1, "num_decoder_
 
 def test_a_step_that_is_not_the_parallel_call_is_found_by_name():
     assert check(Louder(**ONE_LAYER)).keys() == {"step by step equals parallel"}
+
+
+def test_a_step_that_learns_to_be_another_is_found_by_name():
+    (sentence,) = check(LouderLater(**ONE_LAYER)).values()
+    assert sentence.startswith("a logit differs by up to ")
+    assert sentence.endswith(", once its parameters have moved")
 
 
 @pytest.mark.long

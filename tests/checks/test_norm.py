@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import pytest
+from flax import linen as nn
 
 from attnjax.checks import check_norm
 from attnjax.nn.norm import BatchNorm, LayerNorm, NoNorm, Norm, RMSNorm
@@ -34,6 +35,15 @@ class Narrow(Norm):
         return centered * jax.lax.rsqrt((centered**2).mean(-1, keepdims=True) + 1e-6)
 
 
+class CancellingLater(Norm):
+    """A layer norm that is mixed with another by a share that is 0 at first."""
+
+    @nn.compact
+    def __call__(self, x, counted=None):
+        share = self.param("share", nn.initializers.zeros, ())
+        return (1 - share) * LayerNorm()(x) + share * Cancelling()(x)
+
+
 class Broken(Norm):
     """A norm that fails."""
 
@@ -46,6 +56,7 @@ class Broken(Norm):
     [
         (Cancelling(), "an offset costs no accuracy"),
         (Narrow(), "the same in half precision"),
+        (CancellingLater(), "an offset costs no accuracy"),
         (Broken(), "can be called"),
     ],
     ids=lambda value: getattr(type(value), "__name__", value),
