@@ -37,7 +37,7 @@ def prepare(
 ) -> Prepared:
     """Prepare causal softmax attention by the fused kernel, to the last `window` keys or to all."""
     mask = Causal() if window is None else Causal() & Window(window - 1, 0)
-    attend = partial(fused, mask=mask, scale=WIDTH**-0.5)
+    attend = partial(fused, mask=mask, scale=WIDTH**-0.5, layout="BNTH")
     call = gradients(attend, length, rows, heads, dtype)
     return Prepared(call=call, flops=rows * flops(length, window, heads))
 
@@ -61,12 +61,13 @@ def prepare_linear(length: int) -> Prepared:
 
 def prepare_capped(length: int) -> Prepared:
     """Prepare the same as `prepare`, with logits bounded by 30 tanh(logits / 30)."""
-    return _of_all_pairs(partial(fused, mask=Causal(), cap=30.0), length)
+    return _of_all_pairs(partial(fused, mask=Causal(), cap=30.0, layout="BNTH"), length)
 
 
 def prepare_sink(length: int) -> Prepared:
     """Prepare the same as `prepare`, with a sink in the softmax of each head."""
-    return _of_all_pairs(partial(fused, mask=Causal(), sink=jnp.zeros((HEADS, 1, 1))), length)
+    sink = jnp.zeros((HEADS, 1, 1))
+    return _of_all_pairs(partial(fused, mask=Causal(), sink=sink, layout="BNTH"), length)
 
 
 def prepare_forgetting(length: int) -> Prepared:

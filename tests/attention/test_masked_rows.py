@@ -221,7 +221,7 @@ def test_no_number_behind_a_mask_of_fused(implementation):
     clean, broken = (
         np.where(PRESENT[:, None, :, None], x, np.float32(held)) for held in (0, np.nan)
     )
-    attend = jax.jit(partial(fused, implementation=implementation))
+    attend = jax.jit(partial(fused, implementation=implementation, layout="BNTH"))
     for mask in (Padding(PRESENT[:, None]), PRESENT[:, None, None] & EVERYWHERE[:, None]):
         found, expected = (attend(query, x, x, mask) for x in (broken, clean))
         np.testing.assert_array_equal(found, expected)

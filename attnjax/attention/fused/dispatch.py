@@ -94,7 +94,7 @@ def fused(
     cap: float | None = None,
     sink: jax.Array | None = None,
     implementation: Fused = "auto",
-    layout: AxisLayout = "BNTH",
+    layout: AxisLayout | None = None,
 ) -> jax.Array:
     """Compute softmax attention without its [T, S] weights.
 
@@ -124,14 +124,16 @@ def fused(
             platform and they can compute the inputs, else blockwise. XLA cannot divide splash among
             devices, so auto takes it in the program of one device only: with one TPU, or in a
             training step, where each device has a program for its own rows.
-        layout: BNTH: heads are a leading axis, [B, N, T, H]. BTNH: queries, keys, values and
-            context are [B, T, N, H], as in JAX. With four axes keys and values have N heads, or
-            a number that divides N: each is shared by neighboring heads of queries.
+        layout: of four axes, which want it. BNTH: heads are a leading axis, [B, N, T, H]. BTNH:
+            queries, keys, values and context are [B, T, N, H], as in JAX. Keys and values have N
+            heads, or a number that divides N: each is shared by neighboring heads of queries. None:
+            there are fewer or more than four axes, and all but the last two lead.
 
     Raises:
         UserError: the kernel cannot compute the inputs, or needs a platform that JAX does not have
-            here; the mask is an array of another dtype or rank; shapes do not fit each other, as
-            where the layout is another, unless T = S and no mask or position has an array.
+            here; the mask is an array of another dtype or rank; an array has four axes and no
+            layout is given; shapes do not fit each other, as where the layout is another, unless
+            T = S and no mask or position has an array.
 
     Source: Vaswani et al. 2017, eq. 1; Rabe and Staats 2021; Dao et al. 2022.
     """
@@ -150,7 +152,7 @@ def fused(
     context = (
         _run_by_platform(_best_fused, inputs) if auto else _run(KERNELS[implementation], inputs)
     )
-    return context if layout == "BNTH" else context.swapaxes(-2, -3)
+    return context.swapaxes(-2, -3) if layout == "BTNH" else context
 
 
 def choose(

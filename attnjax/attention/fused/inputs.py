@@ -159,7 +159,7 @@ def _holds_tracer(value: object) -> bool:
     return isinstance(value, Tracer) or any(map(_holds_tracer, held))
 
 
-def check_given(mask: MaskLike, bias: object, layout: AxisLayout) -> None:
+def check_given(mask: MaskLike, bias: object, layout: AxisLayout | None) -> None:
     """Refuse arrays that would be read otherwise than `jax.nn.dot_product_attention` does."""
     if bias is not None and not callable(bias):
         raise UserError(
@@ -178,13 +178,19 @@ def check_given(mask: MaskLike, bias: object, layout: AxisLayout) -> None:
             check_booleans(rule)
 
 
-def heads_first(x: jax.Array, layout: AxisLayout) -> jax.Array:
-    """Move heads first: return [B, N, T, H]; in the layout BNTH the leading axes may be any."""
-    if layout not in ("BNTH", "BTNH"):
+def heads_first(x: jax.Array, layout: AxisLayout | None) -> jax.Array:
+    """Move heads first: return [B, N, T, H], or what has no layout, with any leading axes."""
+    if layout not in ("BNTH", "BTNH", None):
         raise UserError(f"the layout of fused is BNTH or BTNH; got {layout}")
+    if layout is None and x.ndim == 4:
+        raise UserError(
+            'arrays with four axes want a layout: fused(..., layout="BTNH") for [batch, length, '
+            'heads, width], as in jax.nn.dot_product_attention, or "BNTH" where heads are before '
+            f"the length; got {list(x.shape)}"
+        )
     if layout == "BTNH" and x.ndim != 4:
         raise UserError(f"the layout BTNH wants arrays with four axes; got {list(x.shape)}")
-    return x if layout == "BNTH" else x.swapaxes(-2, -3)
+    return x.swapaxes(-2, -3) if layout == "BTNH" else x
 
 
 def share_keys(query: jax.Array, *keys: jax.Array) -> tuple[jax.Array, ...]:
@@ -214,7 +220,7 @@ def of_sentences(inputs: Inputs) -> Inputs:
     return replace(inputs, mask=mask, positions=Positions(query, key))
 
 
-def check_shapes(inputs: Inputs, layout: AxisLayout) -> None:
+def check_shapes(inputs: Inputs, layout: AxisLayout | None) -> None:
     """Refuse arrays, heads first, that do not fit: those of the other layout rarely do."""
     query, key, value = (x.shape for x in (inputs.query, inputs.key, inputs.value))
     length = {"query": query[-2], "key": key[-2]}
@@ -229,10 +235,11 @@ def check_shapes(inputs: Inputs, layout: AxisLayout) -> None:
     except ValueError:
         fits = False
     if not fits:
-        other = "BTNH (that of JAX)" if layout == "BNTH" else "BNTH"
+        others = {"BNTH": ": is the layout BTNH (that of JAX)?", "BTNH": ": is the layout BNTH?"}
+        called = "fused" if layout is None else f"fused with layout {layout}"
         raise UserError(
-            f"fused with layout {layout} wants, with heads first, queries [..., T, K], keys "
+            f"{called} wants, with heads first, queries [..., T, K], keys "
             "[..., S, K], values [..., S, V] and masks and positions of T queries and S keys; got "
-            f"{list(query)}, {list(key)}, {list(value)}, T = {query[-2]}, S = {key[-2]}: is the "
-            f"layout {other}?"
+            f"{list(query)}, {list(key)}, {list(value)}, T = {query[-2]}, S = {key[-2]}"
+            f"{others.get(layout or '', '')}"
         )

@@ -159,7 +159,7 @@ def test_a_scale_of_the_kernel_is_an_array_with_derivatives():
     query, key, value = (jnp.asarray(x, jnp.float32) for x in arrays)
 
     def by_kernel(scale):
-        return (fused(query, key, value, scale=scale) ** 2).sum()
+        return (fused(query, key, value, scale=scale, layout="BNTH") ** 2).sum()
 
     def by_weights(scale):
         logits = scale * jnp.einsum("...tk,...sk->...ts", query, key)
@@ -177,13 +177,16 @@ def test_what_a_kernel_takes_for_a_constant_is_refused_if_it_is_learned():
     (query, key, value), _ = inputs(5, 6)
 
     def by_cap(cap):
-        return fused(query, key, value, cap=cap).sum()
+        return fused(query, key, value, cap=cap, layout="BNTH").sum()
+
+    def with_bias(bias):
+        return fused(query, key, value, bias=bias, layout="BNTH")
 
     def by_bias(slope):
-        return fused(query, key, value, bias=lambda q, at: slope * (q.sum(-1, keepdims=True))).sum()
+        return with_bias(lambda q, at: slope * (q.sum(-1, keepdims=True))).sum()
 
     def by_partial(slope):
-        return fused(query, key, value, bias=partial(lambda s, q, at: s * q[..., :1], slope)).sum()
+        return with_bias(partial(lambda s, q, at: s * q[..., :1], slope)).sum()
 
     for of, said in ((by_cap, "a cap that"), (by_bias, "a bias that cl"), (by_partial, "a bias")):
         with pytest.raises(UserError, match=f"fused cannot compute {said}"):

@@ -34,7 +34,7 @@ def test_heads_behind_words_are_those_of_jax(heads, float64):
     jaxs = jax.jit(jax.nn.dot_product_attention)(QUERY, key, narrow, mask=ALLOWED)
     np.testing.assert_allclose(found[..., :H], jaxs, rtol=0, atol=1e-6)
     first = (np.swapaxes(x, 1, 2) for x in (QUERY, key, value))
-    np.testing.assert_array_equal(np.swapaxes(attend(*first, ALLOWED), 1, 2), found)
+    np.testing.assert_array_equal(np.swapaxes(attend(*first, ALLOWED, layout="BNTH"), 1, 2), found)
 
 
 PRESENT = Padding(jnp.ones((B, 1, T), bool)) & Causal()
@@ -53,7 +53,7 @@ PRESENT = Padding(jnp.ones((B, 1, T), bool)) & Causal()
 )
 def test_shapes_that_tell_another_layout_are_refused(arrays, given):
     with pytest.raises(UserError, match=r"layout BNTH wants.* is the layout BTNH \(that of JAX\)"):
-        fused(*arrays, **given)
+        fused(*arrays, **given, layout="BNTH")
     first = [np.swapaxes(x, 1, 2) for x in arrays]
     with pytest.raises(UserError, match=r"layout BTNH wants.*: is the layout BNTH\?"):
         fused(*first, **given, layout="BTNH")
@@ -64,6 +64,20 @@ def test_other_names_and_other_axes_are_refused():
         fused(QUERY, KEY, VALUE, layout="BHTK")  # pyright: ignore[reportArgumentType]
     with pytest.raises(UserError, match=r"BTNH wants arrays with four axes; got \[5, 3, 4\]"):
         fused(QUERY[0], KEY[0], VALUE[0], layout="BTNH")
+
+
+@pytest.mark.parametrize("causal", [Causal(), None])
+@pytest.mark.parametrize("four", [(0, 1, 2), (0,), (1,), (2,)], ids=str)
+def test_four_axes_without_a_layout_are_refused(causal, four):
+    """With as many queries as keys and no array in the mask no size tells which it is."""
+    arrays = [QUERY if number in four else QUERY[0, 0] for number in range(3)]
+    with pytest.raises(UserError, match=r'four axes want a layout: fused\(..., layout="BTNH"\)'):
+        fused(*arrays, causal)
+
+
+def test_three_axes_that_do_not_fit_are_not_of_another_layout():
+    with pytest.raises(UserError, match=r"fused wants, with heads first.* S = 7$"):
+        fused(QUERY[0].swapaxes(0, 1), KEY[0].swapaxes(0, 1), VALUE[0].swapaxes(0, 1)[..., :5, :])
 
 
 def test_padding_is_that_of_sentences_and_heads_share_keys_in_groups():
