@@ -1,13 +1,18 @@
 """Differential attention: the difference of two softmaxes, which cancels what both attend to."""
 
+from collections.abc import Callable
 from dataclasses import field
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from attnjax.attention.multihead import MultiHead, head_width
-from attnjax.attention.shapes import Values
+from attnjax.attention.attention import Attention
+from attnjax.attention.mask import Mask
+from attnjax.attention.multihead import FirstValues, MultiHead, head_width
+from attnjax.attention.position import Positions
+from attnjax.attention.shapes import Keys, Values
 from attnjax.config.constraints import DropoutRate
 from attnjax.errors import UserError
 from attnjax.nn.dtypes import widen
@@ -53,6 +58,28 @@ class DifferentialHeads(MultiHead):
     def _values(self, value: Values, heads: int) -> jax.Array:
         width = self.value_width or 2 * head_width(value.shape[-1], heads)
         return jnp.repeat(self._project(value, heads // 2, width, "value"), 2, axis=-2)
+
+    def prepare(self, key: Keys, value: Values, first: FirstValues | None = None) -> Any:
+        """Return the memory of H heads; the values of a pair, [..., H / 2, S, V], are kept once."""
+        memory = super().prepare(key, value, first)
+        if not self._keeps_values():
+            return memory
+        return memory._replace(value=memory.value[..., ::2, :, :])
+
+    def _keeps_values(self) -> bool:
+        """Return whether the memory of a head has the values as they are projected."""
+        return type(self.head).prepare is Attention.prepare
+
+    def _copy_groups(self, memory: Any) -> Any:
+        """Copy the values of each pair for both of its heads."""
+        if not self._keeps_values():
+            return memory
+        return memory._replace(value=jnp.repeat(memory.value, 2, axis=-3))
+
+    def _at_once(
+        self, attend: Callable, query: jax.Array, memory: Any, mask: Mask, positions: Positions
+    ) -> jax.Array:
+        return super()._at_once(attend, query, self._copy_groups(memory), mask, positions)
 
     @nn.compact
     def _combined(self, contexts: jax.Array, inputs: jax.Array) -> jax.Array:

@@ -1,11 +1,14 @@
 """Differential heads: the equations, as many parameters, pairs."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from attnjax.attention.differential import DifferentialHeads
+from attnjax.attention.linear import LinearAttention
 from attnjax.attention.mask import Causal
 from attnjax.attention.multihead import MultiHead
 from attnjax.errors import UserError
@@ -50,6 +53,20 @@ def test_differential_heads_have_as_many_parameters_as_plain_ones():
         for module in (DifferentialHeads(heads=4, context_norm=None), MultiHead(heads=4))
     ]
     assert count[0] == count[1] + 4 * D // 4  # the vectors of lambda
+
+
+def test_the_cache_of_a_word_has_the_values_of_a_pair_once():
+    """As many numbers as that of plain heads: D of keys, D of values."""
+    x = jnp.zeros((1, T, 64))
+
+    def kept(module):
+        begin = partial(module.init_with_output, method="prepare")
+        memory, _ = jax.eval_shape(begin, jax.random.key(0), x, x)
+        return sum(leaf.size for leaf in jax.tree.leaves(memory)) // T
+
+    assert kept(DifferentialHeads(heads=4)) == kept(MultiHead(heads=4)) == 128
+    # a head of another kind may keep other numbers for each head
+    assert kept(DifferentialHeads(head=LinearAttention(), heads=4)) == 192
 
 
 def test_differential_heads_that_do_not_divide_the_width_are_refused():
