@@ -226,7 +226,8 @@ class Attention(AttentionBase):
         kernel = self.kernel(length, mask, deterministic=deterministic) if added is None else None
         sides = None
         if kernel and self.bias is not None:
-            sides = self.bias.sides(memory.bias, mask, given, query.shape[-2])
+            factor = self.align.factor()
+            sides = self.bias.sides(memory.bias, mask, given, query.shape[-2], factor)
             if sides is None:
                 self._refuse_chosen_kernel()
                 kernel = None
@@ -235,7 +236,6 @@ class Attention(AttentionBase):
             sink = self.align.sink_logit()
             if sink is not None:
                 sink = jnp.broadcast_to(jnp.asarray(sink, wide(query)), (*query.shape[:-2], 1, 1))
-            sides = sides if sides is None else sides.times(self.align.factor())
             own = {"mask": mask, "positions": given, "sink": sink, "sides": sides}
             return kernel(Inputs(value=value, **own, **product._asdict()))
         logits = self.score(query, key, positions)

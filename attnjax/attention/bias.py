@@ -32,9 +32,14 @@ class Bias(Expectations, nn.Module, ABC):
 
     @nn.nowrap
     def sides(
-        self, prepared: Any, mask: Mask, positions: Positions, queries: int
+        self,
+        prepared: Any,
+        mask: Mask,
+        positions: Positions,
+        queries: int,
+        factor: float | jax.Array = 1.0,
     ) -> SideBias | None:
-        """Return the bias of T = `queries` as a number of each query and one of each key.
+        """Return the bias of T = `queries`, times a factor, as numbers of queries and of keys.
 
         Positions are as given in the call. None: under this mask it is a bias of pairs.
         """
@@ -65,6 +70,21 @@ def forgetting(
     return jax.lax.cumsum(after, axis=after.ndim - 1, reverse=True)
 
 
+def _split_sums(x: Float[Array, "*B S"]) -> tuple[jax.Array, jax.Array]:
+    """Return two arrays whose sum is the cumulated sums of x, and the first exact in differences.
+
+    Sums over a long row are large, and their differences would lose the digits of a few terms. The
+    first are these sums, rounded to multiples of one power of two, of which a float holds each
+    difference; the second, small, add up what the rounding leaves, and have the gradient.
+    """
+    plain = jax.lax.stop_gradient(jax.lax.cumsum(x, axis=x.ndim - 1))
+    _, exponent = jnp.frexp(jnp.abs(plain).max(-1, keepdims=True, initial=0))
+    unit = jnp.ldexp(jnp.ones_like(plain[..., :1]), exponent - jnp.finfo(x.dtype).nmant)
+    coarse = jnp.round(plain / unit) * unit
+    steps = jnp.diff(coarse, axis=-1, prepend=0)
+    return coarse, jax.lax.cumsum(x - steps, axis=x.ndim - 1)
+
+
 class Forgetting(Bias):
     """`forgetting` with the gates f_s = sigmoid(w . x_s + b): attention with a forget gate.
 
@@ -83,7 +103,12 @@ class Forgetting(Bias):
 
     @nn.nowrap
     def sides(
-        self, prepared: jax.Array, mask: Mask, positions: Positions, queries: int
+        self,
+        prepared: jax.Array,
+        mask: Mask,
+        positions: Positions,
+        queries: int,
+        factor: float | jax.Array = 1.0,
     ) -> SideBias | None:
         """Return F_t and -F_s, with F the sums of log-gates up to a word.
 
@@ -103,10 +128,9 @@ class Forgetting(Bias):
         if causal and not (in_order and as_many):
             return None
         log_gate = zero_hidden(mask, prepared)[..., 0]
-        sums = jax.lax.cumsum(log_gate, axis=log_gate.ndim - 1)
-        if not causal:
-            return SideBias(jnp.repeat(sums[..., -1:], queries, axis=-1), -sums)
-        return SideBias(sums, -sums)
+        coarse, fine = _split_sums(log_gate * jnp.asarray(factor, log_gate.dtype))
+        of_query = [x if causal else jnp.repeat(x[..., -1:], queries, -1) for x in (coarse, fine)]
+        return SideBias(of_query[1], -fine, SideBias(of_query[0], -coarse))
 
     def __call__(self, prepared: Any, allowed: Allowed | None, shape: tuple[int, ...]) -> Logits:
         return forgetting(prepared[..., 0], allowed, shape)

@@ -7,6 +7,8 @@ import pytest
 
 from attnjax.attention.attention import Attention
 from attnjax.attention.bias import Forgetting, forgetting
+from attnjax.attention.fused import Inputs
+from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.gate import Gate, OutputGate
 from attnjax.attention.mask import Causal, Padding, Segments
 from attnjax.attention.multihead import MultiHead
@@ -158,3 +160,26 @@ def test_a_packed_sentence_forgets_its_own_words_alone(float64):
     for start, end in ((0, 2), (2, 5)):
         alone = applied(module, variables, x[:, start:end], Causal())
         np.testing.assert_allclose(packed[:, start:end], alone, rtol=0, atol=1e-12)
+
+
+def test_a_long_row_of_gates_that_shut_now_and_then_keeps_its_digits():
+    """By tiles in float32: sums over all words are large, their differences small."""
+    random, length, width = np.random.default_rng(6), 4096, 4
+    query, key, value = random.normal(size=(3, 1, length, width)).astype(np.float32)
+    is_shut = random.random(length) < 1 / 40
+    log_gate = np.float32(np.where(is_shut, -200, -random.exponential(0.05, length)))
+    rows = np.arange(0, length, 5)
+
+    @jax.jit
+    def read(query, key, value, log_gate):
+        sides = Forgetting().sides(log_gate, Causal(), Positions(), length, 0.7)
+        inputs = Inputs(query, key, value, Causal(), scale=0.5, sides=sides)
+        return blockwise(inputs)
+
+    context = read(query, key, value, log_gate[None, :, None])[0, rows]
+    sums = np.cumsum(np.float64(log_gate))
+    logits = np.float64(query[0, rows]) @ np.float64(key[0]).T / 2
+    logits += 0.7 * np.subtract.outer(sums[rows], sums)
+    seen = np.arange(length) <= rows[:, None]
+    expected = oracle.softmax(logits, seen) @ np.float64(value[0])
+    np.testing.assert_allclose(context, expected, rtol=0, atol=4e-6)

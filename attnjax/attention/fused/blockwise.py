@@ -17,7 +17,7 @@ from jax.tree_util import Partial
 
 from attnjax.attention.blocks import BlockRange
 from attnjax.attention.fused.derivatives import attend
-from attnjax.attention.fused.inputs import Inputs, SideBias
+from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.fused.tiles import AllowedPairs, Arrays, BiasTerms, TilePlan
 from attnjax.attention.mask import And, Mask, Padding
 from attnjax.attention.position import AnyArray, Positions
@@ -65,9 +65,7 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
     if bias is not None and not isinstance(bias, Partial):
         bias = Partial(bias)
     bias = jax.tree.map(lambda x: x.reshape(-1, *x.shape[len(leading) :]), bias)
-    sides = inputs.sides
-    if sides is not None:
-        sides = SideBias(axes.of_examples(sides.query, "query"), axes.of_examples(sides.key, "key"))
+    sides = None if inputs.sides is None else inputs.sides.map(axes.of_examples)
     terms = None if bias is sides is None else BiasTerms(bias, sides)
     positions = Positions(jnp.asarray(query_positions), jnp.asarray(key_positions))
     pairs = AllowedPairs(rules, positions, maybe_allowed)

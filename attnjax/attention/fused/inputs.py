@@ -24,18 +24,26 @@ type AxisLayout = Literal["BNTH", "BTNH"]
 
 
 class SideBias(NamedTuple):
-    """A bias query[t] + key[s] of logits, as of a decay; floats [..., T] and [..., S]."""
+    """A bias query[t] + key[s] of logits, as of a decay; floats [..., T] and [..., S].
+
+    Attributes:
+        coarse: another, whose sums of pairs are added: the large part of numbers that nearly cancel
+            each other, rounded so that its sums are exact. None: there is none.
+    """
 
     query: jax.Array
     key: jax.Array
+    coarse: "SideBias | None" = None
 
-    def times(self, factor: float | jax.Array) -> "SideBias":
-        """Multiply by a number."""
-        return SideBias(*(x * jnp.asarray(factor, x.dtype) for x in self))
+    def map(self, function: Callable[[jax.Array, str], jax.Array]) -> "SideBias":
+        """Return function(array, "query" or "key") of each array."""
+        coarse = None if self.coarse is None else self.coarse.map(function)
+        return SideBias(function(self.query, "query"), function(self.key, "key"), coarse)
 
     def pairs(self) -> jax.Array:
         """Return the bias of all pairs, [..., T, S]."""
-        return self.query[..., :, None] + self.key[..., None, :]
+        fine = self.query[..., :, None] + self.key[..., None, :]
+        return fine if self.coarse is None else self.coarse.pairs() + fine
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +62,7 @@ class Inputs:
         scale: a number, or an array that broadcasts to the queries, see `with_known_scale`.
         cap: a positive number; None: logits are not bounded. See `refused_array` for an array.
         sink: [..., 1, 1], one for each example, has a gradient; None: there is none.
-        sides: a second bias, in two arrays that have gradients; None: there is none.
+        sides: a second bias, in arrays that have gradients; None: there is none.
     """
 
     query: jax.Array

@@ -92,8 +92,7 @@ class BiasTerms(NamedTuple):
         """Return the terms of a tile."""
         if self.sides is None:
             return self
-        of_query, of_key = self.sides
-        return self._replace(sides=SideBias(tile.cut(of_query, "query"), tile.cut(of_key, "key")))
+        return self._replace(sides=self.sides.map(tile.cut))
 
 
 class Arrays(NamedTuple):
