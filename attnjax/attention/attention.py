@@ -215,9 +215,13 @@ class Attention(AttentionBase):
         *,
         positions: Positions = Positions(),
         added: Logits | None = None,
+        asking: Float[Array, "*#B T _"] | None = None,
         deterministic: bool | None = None,
     ) -> Contexts:
-        """As `AttentionBase.attend`; `added` is added to the logits, which are then computed."""
+        """As `AttentionBase.attend`; `added` is added to the logits, which are then computed.
+
+        `asking` are the queries that the align reads; None: those of the score.
+        """
         deterministic = is_left_out(self.dropout, deterministic)
         mask = join(self.mask, as_mask(mask, query))
         key, value = fill_hidden(mask, memory.key), zero_hidden(mask, memory.value)
@@ -244,7 +248,8 @@ class Attention(AttentionBase):
             logits = logits + self.bias(memory.bias, allowed, logits.shape)
         if added is not None:
             logits = logits + added
-        weights = self.align(logits, allowed, AlignContext(query, positions))
+        asking = query if asking is None else asking
+        weights = self.align(logits, allowed, AlignContext(asking, positions))
         sow(self, "attention", "logits", logits)
         sow(self, "attention", "weights", weights)
         weights = Dropout(self.dropout, name="drop")(weights, deterministic=deterministic)

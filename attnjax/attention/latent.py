@@ -120,6 +120,7 @@ class LatentAttention(AttentionBase):
         turned = rotary(asked[..., own:], jnp.expand_dims(at.query, -2), self.base)
         asked, shared = asked[..., :own], rotary(memory.shared_key, at.key, self.base)
         latent, shared = memory.latent[..., None, :, :], shared[..., None, :, :]
+        asking = jnp.concatenate([asked, turned], axis=-1)
         # numbers multiplied for each head
         for_each = words * rank * (own + of_value) + steps * words * (own + of_value)
         absorbed = steps * rank * (own + of_value) + 2 * steps * words * rank
@@ -135,7 +136,8 @@ class LatentAttention(AttentionBase):
         shared = jnp.broadcast_to(shared, (*key.shape[:-1], self.rotary_width))
         memory_of_heads = Memory(jnp.concatenate([key, shared], axis=-1), value)
         context = self._contexts(
-            jnp.concatenate([asked, turned], axis=-1),
+            jnp.concatenate([asked, turned], axis=-1) if absorbs else asking,
+            asking,
             memory_of_heads,
             as_mask(mask, query),
             positions,
@@ -148,6 +150,7 @@ class LatentAttention(AttentionBase):
     def _contexts(
         self,
         query: jax.Array,
+        asking: jax.Array,
         memory: Memory,
         mask: Mask,
         positions: Positions,
@@ -157,16 +160,18 @@ class LatentAttention(AttentionBase):
         """Return the contexts [..., H, T, any] of queries [..., H, T, K] and a memory of all heads.
 
         An align with parameters of its own in each head, or that reads the head's number, is
-        lifted over heads; others read them as one more leading axis.
+        lifted over heads; others read them as one more leading axis. An align that reads queries
+        reads `asking`, [..., H, T, N + R], which are the same whatever is least work.
         """
         if self.head.align.same_in_every_head():
             own = {"positions": positions.expand_heads(), "deterministic": deterministic}
-            return self.head.attend(query, memory, mask.expand_heads(), **own)
+            return self.head.attend(query, memory, mask.expand_heads(), asking=asking, **own)
 
-        def attend(head: Attention, query: jax.Array, memory: Memory, mask: Any, at: Any):
-            return head.attend(query, memory, mask, positions=at, deterministic=deterministic)
+        def attend(head: Attention, query: Any, asking: Any, memory: Memory, mask: Any, at: Any):
+            own = {"positions": at, "deterministic": deterministic}
+            return head.attend(query, memory, mask, asking=asking, **own)
 
         each = (*query.shape[:-2],)
         memory = jax.tree.map(lambda x: jnp.broadcast_to(x, (*each, *x.shape[-2:])), memory)
-        lifted = vmap_heads(attend, (-3, -3, None, None), -3)
-        return lifted(self.head, query, memory, mask, positions)
+        lifted = vmap_heads(attend, (-3, -3, -3, None, None), -3)
+        return lifted(self.head, query, asking, memory, mask, positions)

@@ -205,6 +205,12 @@ def align_around(outer: Any, inner: Align) -> Attention:
     return with_align(inner).clone(align=outer.clone(align=inner))
 
 
+def latent(align: Align, rank: int = 2) -> LatentAttention:
+    """Latent heads with an align."""
+    head, widths = Attention(align=align), {"key_width": 2, "rotary_width": 2, "value_width": 3}
+    return LatentAttention(head=head, heads=2, latent_width=rank, **widths)
+
+
 FUSED = {
     **{name: Attention(score=score) for name, score in SCORES.items()},
     **{name: with_align(align) for name, align in ALIGNS.items() if name != "Normalize"},
@@ -239,6 +245,16 @@ TABLES = {
         ALIGNS_AROUND,
         ALIGNS,
         lambda outer, inner: refused(Case(align_around(outer, inner))),
+    ),
+    "latent": Table(
+        "Aligns and latent heads",
+        "`LatentAttention(head=Attention(align=...))`, both where keys are those of each head and "
+        "where, as in a search, they are latent vectors. Parameters, such as the sink of `Sink` or "
+        "the scale of `LearnedScale`, are each head's; `HardAlibi` reads the head's number, and "
+        "`TalkingHeads` mix. `Normalize` wants a kernel, which is no score of latent heads.",
+        {name: align for name, align in ALIGNS.items() if name != "Normalize"},
+        {"LatentAttention": None},
+        lambda align, _: refused(Case(latent(align))),
     ),
     "biases": Table(
         "Aligns and biases",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from attnjax.attention import Attention, Causal, Positions
+from attnjax.attention import Attention, Causal, MultiHead, Positions, rotary
 from attnjax.attention.fused import Inputs
 from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.cudnn import cudnn
@@ -29,6 +29,7 @@ from tests.attention.combinations import (
     align_around,
     around,
     grouped,
+    latent,
     page,
     refused,
     with_align,
@@ -36,6 +37,7 @@ from tests.attention.combinations import (
 
 PAGE = Path(__file__).parents[2] / "docs" / "combinations.md"
 AT = np.arange(T)
+turned_by = jax.jit(rotary)
 
 
 @cache
@@ -219,11 +221,44 @@ def shared_is_copied(head: Any, _: Any) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
 
+def latent_is_plain(align: Any, _: Any) -> None:
+    """Latent heads equal plain ones that are given the queries, keys and values of each head."""
+    mask, (query, key, _) = MASKS["Padding"], inputs()
+    for rank in (2, 40):  # weighted sums of latent vectors, and keys of each head
+        module = latent(align, rank)
+        own = drawn(module, mask)
+        vectors = key @ own["latent"]["kernel"]
+        vectors = vectors / np.sqrt((vectors**2).mean(-1, keepdims=True) + 1e-6)
+        vectors = vectors * own["latent_norm"]["scale"]
+        asked = np.einsum("btd,dhk->bhtk", query, own["query"]["kernel"])
+        keys = np.einsum("bsr,hrn->bhsn", vectors, own["key_map"])
+        values = np.einsum("bsr,hrv->bhsv", vectors, own["value_map"])
+        turned = np.asarray(turned_by(asked[..., 2:], AT))
+        shared = np.asarray(turned_by(key @ own["shared_key"]["kernel"], AT))
+        shared = np.broadcast_to(shared[:, None], (*keys.shape[:3], 2))
+        of_heads = np.concatenate([asked[..., :2], turned], -1), np.concatenate([keys, shared], -1)
+        given = [np.concatenate([*x.swapaxes(0, 1)], -1) for x in (*of_heads, values)]
+        cut = {
+            name: {"kernel": np.eye(x.shape[-1]).reshape(-1, 2, x.shape[-1] // 2)}
+            for name, x in zip(("query", "key", "value"), given, strict=True)
+        }
+        plain = MultiHead(head=Attention(align=align), heads=2, key_width=4, value_width=3)
+        params = {
+            **cut,
+            "out": own["out"],
+            **{name: own[name] for name in ("head",) if name in own},
+        }
+        found = context_of(module, mask, own, *inputs())
+        expected = context_of(plain, mask, params, *given)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
 CHECKS = {
     "aligns": lambda score, align: check(Attention(score=score, align=align), MASKS["Padding"]),
     "pools": lambda align, pool: check(with_align(align, pool=pool), MASKS["Causal"]),
     "around": lambda outer, inner: check(around(outer, inner).attention),
     "aligns around": lambda outer, inner: check(align_around(outer, inner), MASKS["Padding"]),
+    "latent": latent_is_plain,
     "biases": lambda align, bias: check(with_align(align, bias=bias), MASKS["Causal"]),
     "fused": lambda attention, name: check(
         attention.clone(implementation=name), MASKS["Padding"] & MASKS["Causal"]
