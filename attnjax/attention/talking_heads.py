@@ -32,7 +32,8 @@ class TalkingHeads(Align):
     weights need not sum to 1, and weights may be negative. Outside `MultiHead` there is one head.
 
     Raises:
-        UserError: the align is `Normalize`: a mixture of kernels may be negative.
+        UserError: the align is `Normalize`: a mixture of kernels may be negative; or the call is
+            within `jax.shard_map` with its default check.
 
     Source: Shazeer et al. 2020, section 4.
     """
@@ -64,5 +65,16 @@ def _own_row(head: Any, heads: int, key: jax.Array) -> jax.Array:
 
 def _mixed(row: jax.Array, x: jax.Array) -> jax.Array:
     """Return this head's mixture of an array of all heads."""
-    of_all = lax.all_gather(x, HEADS) if inside(HEADS) else x[None]
+    of_all = _of_all_heads(x) if inside(HEADS) else x[None]
     return jnp.einsum("h,h...->...", row, widen(of_all)).astype(x.dtype)
+
+
+def _of_all_heads(x: jax.Array) -> jax.Array:
+    """Return the arrays of all heads, [H, ...]."""
+    try:
+        return lax.all_gather(x, HEADS)
+    except AssertionError as error:  # JAX names no reason
+        raise UserError(
+            "TalkingHeads reads all heads, over an axis of jax.vmap, which JAX refuses within "
+            "jax.shard_map by its default: give jax.shard_map(..., check_vma=False)"
+        ) from error

@@ -48,6 +48,16 @@ def _varying_axes(x: Any) -> frozenset[str]:
     return kind.vma if hasattr(kind, "vma") else kind.mat.varying  # before JAX 0.12, and since
 
 
+def explicit_axes(x: Any) -> tuple[Any, ...] | None:
+    """Return which axes of an explicit mesh each axis of an array is divided by; None: by none.
+
+    In a mesh with axes of the type `jax.sharding.AxisType.Explicit` they belong to an array's type.
+    """
+    sharding: Any = jax.typeof(x).sharding
+    spec = tuple(sharding.spec)
+    return (*spec, *[None] * (x.ndim - len(spec))) if any(spec) else None
+
+
 def smaller_length(first: Any, second: Any) -> int:
     """Return the smaller of two lengths; 0 if `jax.export` was given a symbol for one."""
     return min(first, second) if isinstance(first, int) and isinstance(second, int) else 0

@@ -1,17 +1,20 @@
 """Every attention under what JAX and Flax make of functions: lifts, exports, empty arrays."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import linen as nn
 from jax import export
-from jax.sharding import AxisType, PartitionSpec as P
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
 
 from attnjax.attention import Attention, Causal, DenseMask, LatentAttention, MultiHead, Padding
 from attnjax.attention.fused import fused
 from attnjax.attention.mask import Segments
 from attnjax.errors import UserError
+from tests import jitted
 from tests.attention.combinations import ALIGNS, ATTENTIONS, HEADS, POOLS, with_align
 
 KEYS = {name: jax.random.key(n) for n, name in enumerate(("params", "coin", "sample", "dropout"))}
@@ -73,8 +76,6 @@ def test_a_kernel_exported_for_any_batch_computes_the_same():
 
 @every_part
 def test_within_shard_map_by_its_default(module):
-    if "TalkingHeads" in str(module):
-        pytest.skip("JAX gathers no axis of vmap within shard_map")
     words = 300 if isinstance(module, MultiHead) and type(module.head) is Attention else 70
     x = np.ones((2, words, 8), np.float32)
     params = shapes_of(module, x)
@@ -84,8 +85,41 @@ def test_within_shard_map_by_its_default(module):
 
     split, mesh = P("data"), jax.make_mesh((1,), ("data",), axis_types=(AxisType.Auto,))
     mapped = jax.shard_map(context, mesh=mesh, in_specs=(P(), split), out_specs=split)
-    slopes = jax.eval_shape(jax.grad(lambda *given: mapped(*given).sum(), (0, 1)), params, x)
+    read = partial(jax.eval_shape, jax.grad(lambda *given: mapped(*given).sum(), (0, 1)))
+    if "TalkingHeads" in str(module):  # JAX gathers no axis of vmap there
+        with pytest.raises(UserError, match=r"TalkingHeads reads all heads.*check_vma=False"):
+            read(params, x)
+        return
+    slopes = read(params, x)
     assert jax.tree.map(jnp.shape, slopes) == jax.tree.map(jnp.shape, (params, x))
+
+
+def test_on_an_explicit_mesh_contexts_are_divided_as_queries_are():
+    """By examples and by heads; fused by tiles, and heads with their maps by their weights."""
+    mesh = jax.make_mesh((2, 2), ("data", "heads"), axis_types=(AxisType.Explicit,) * 2)
+    x = np.random.default_rng(0).normal(size=(2, 300, 4, 8)).astype(np.float32)
+    heads = MultiHead(heads=2)
+    params = jitted.drawn(heads, x[:, :5, 0], deterministic=True)
+
+    def read(x, words):
+        context = fused(x, x, x, Causal(), layout="BTNH")
+        return context, heads.apply(params, words, mask=Causal(), deterministic=True)
+
+    def with_slopes(x, words):
+        contexts, pull = jax.vjp(read, x, words)
+        return contexts, pull(jax.tree.map(lambda x: 2 * x, contexts))
+
+    expected = jax.jit(with_slopes)(x, x[:, :5, 0])
+    with jax.set_mesh(mesh):
+        divided = jax.device_put(x, NamedSharding(mesh, P("data", None, "heads")))
+        words = jax.device_put(x[:, :5, 0], NamedSharding(mesh, P("data")))
+        found = jax.jit(with_slopes)(divided, words)
+    for one, other in zip(*map(jax.tree.leaves, (found, expected)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
+    assert [x.sharding.spec for x in found[0]] == [
+        P("data", None, "heads", None),
+        P("data", None, None),
+    ]
 
 
 class Repeated(nn.Module):

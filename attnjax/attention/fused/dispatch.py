@@ -15,9 +15,10 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
+from jax.sharding import PartitionSpec as P, auto_axes
 
 from attnjax.attention.align import softmax
 from attnjax.attention.fused.blockwise import blockwise
@@ -40,7 +41,7 @@ from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.score import DotProduct
 from attnjax.errors import UserError
-from attnjax.nn.axes import smaller_length
+from attnjax.nn.axes import explicit_axes, smaller_length
 from attnjax.nn.dtypes import as_floats
 from attnjax.nn.platform import is_for_one_device, platforms
 
@@ -103,7 +104,8 @@ def fused(
     With layout "BTNH" it computes what `jax.nn.dot_product_attention` does, but for a row that may
     attend to nothing: it gives 0, where that function gives the mean of the values.
 
-    The context, [..., T, V], has the value's dtype, float32 for whole numbers.
+    The context, [..., T, V], has the value's dtype, float32 for whole numbers. On a mesh of the
+    type `jax.sharding.AxisType.Explicit` it is divided as the queries are.
 
     Args:
         query: [..., T, K].
@@ -138,21 +140,35 @@ def fused(
     Source: Vaswani et al. 2017, eq. 1; Rabe and Staats 2021; Dao et al. 2022.
     """
     check_given(mask, bias, layout)
-    query, key, value = (heads_first(as_floats(x), layout) for x in (query, key, value))
-    key, value = share_keys(query, key, value)
-    factor = query.shape[-1] ** -0.5 if scale is None else scale
-    mask = as_mask(mask, query)
-    inputs = Inputs(query, key, value, mask, positions, bias, factor, cap, sink)
-    if layout == "BTNH":
-        inputs = of_sentences(inputs)
-        mask = inputs.mask or And()
-    check_shapes(inputs, layout)
-    inputs = replace(inputs, key=zero_hidden(mask, key), value=zero_hidden(mask, value))
-    auto = implementation == "auto"
-    context = (
-        _run_by_platform(_best_fused, inputs) if auto else _run(KERNELS[implementation], inputs)
-    )
-    return context.swapaxes(-2, -3) if layout == "BTNH" else context
+
+    def compute(
+        query: jax.Array, key: jax.Array, value: jax.Array, mask: Any, at: Positions, more: Any
+    ) -> jax.Array:
+        query, key, value = (heads_first(as_floats(x), layout) for x in (query, key, value))
+        key, value = share_keys(query, key, value)
+        scale, sink = more
+        factor = query.shape[-1] ** -0.5 if scale is None else scale
+        mask = as_mask(mask, query)
+        inputs = Inputs(query, key, value, mask, at, bias, factor, cap, sink)
+        if layout == "BTNH":
+            inputs = of_sentences(inputs)
+            mask = inputs.mask or And()
+        check_shapes(inputs, layout)
+        inputs = replace(inputs, key=zero_hidden(mask, key), value=zero_hidden(mask, value))
+        auto = implementation == "auto"
+        context = (
+            _run_by_platform(_best_fused, inputs) if auto else _run(KERNELS[implementation], inputs)
+        )
+        return context.swapaxes(-2, -3) if layout == "BTNH" else context
+
+    given = query, key, value, mask, positions, (scale, sink)
+    if not any(map(explicit_axes, (query, key, value))):
+        return compute(*given)
+    # JAX divides the tiles; of the context it wants to know how, which is as its arrays are
+    *rows, _ = explicit_axes(query) or (None,) * query.ndim
+    *_, width = explicit_axes(value) or (None,)
+    out = P(*rows, None if width in rows else width)
+    return auto_axes(out_sharding=out)(compute)(*given)
 
 
 def choose(
