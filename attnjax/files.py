@@ -27,19 +27,20 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
         mode: the file's permissions before the umask.
     """
     beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
-    os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
     try:
+        os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
         yield beside
         flush(beside)
         beside.replace(path)
         flush(path.parent)
         _remove_halves(path)
     except OSError as error:
-        if error.filename in (None, str(beside)):  # a full disk names no file
+        if error.filename is None or Path(error.filename) == beside:  # a full disk names no file
             error.filename = str(path)
         raise
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):  # the first error is the one to say
+            beside.unlink(missing_ok=True)
 
 
 def flush(path: Path) -> None:

@@ -89,8 +89,8 @@ def summarize(
         summary = replace(summary, command=_limited(command, loaded, summary.rows))
     elif earlier := _earlier_command(folder):
         summary = replace(summary, command=earlier)
-    folder.mkdir(parents=True, exist_ok=True)
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / FILE, _content(summary, folder))
     except OSError as error:  # a full disk, or runs of somebody else: the numbers are there
         warn(f"{error.filename} cannot be written: {error.strerror}")

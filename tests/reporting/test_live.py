@@ -1,5 +1,7 @@
 """The report of a sweep that is still running."""
 
+import errno
+import os
 import shutil
 from pathlib import Path
 
@@ -68,3 +70,31 @@ def test_a_page_that_cannot_be_written_ends_no_training(folder, capsys, name):
     printed, said = capsys.readouterr()
     assert "scaled" in printed
     assert f"{folder / name} cannot be written: Is a directory" in said
+
+
+def test_the_table_of_runs_of_somebody_else_is_printed(folder, tiny_runs, monkeypatch, capsys):
+    """They may be read alone: `--sentences` ended before the table, and a warning named half files.
+
+    Runs that are there are not run again, so `run` prints it, too.
+    """
+    run = Path("scaled") / "seed-1"
+    shutil.copytree(tiny_runs / "tiny" / run, folder / run, dirs_exist_ok=True)
+    shutil.rmtree(folder / "scaled" / "seed-0")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    opened = os.open
+
+    def open_to_read(path, flags, *more, **named):
+        if flags & os.O_CREAT and folder in Path(path).parents:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return opened(path, flags, *more, **named)
+
+    monkeypatch.setattr(os, "open", open_to_read)
+    asked = ["--variant", "scaled", "--seed", "1", "--runs", str(folder.parent)]
+    for command in (["report", str(folder), "--sentences", "8"], ["run", str(TINY), *asked]):
+        assert main(command) == 0
+        printed, said = capsys.readouterr()
+        assert "scaled" in printed
+        assert f"{folder / 'summary.json'} cannot be written: Permission denied" in said
+        assert f"there is no report: {folder / 'report.html'} cannot be written" in said
+        assert ("no more sentences are kept" in said) == (command[0] == "report")
+    assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -52,11 +52,22 @@ def report(
         loaded = reload(folder, trust=trust)
         if sentences is not None:
             keep_compiled()
-            from attnjax.trained.attention import keep_attention
-
-            for run in finished_runs(folder):
-                keep_attention(run, sentences, trust=trust)
+            _keep(finished_runs(folder), sentences, trust=trust)
         summarized(folder, loaded, None, sentences, verbose=verbose, records=recorded)
+
+
+def _keep(runs: Sequence[Path], sentences: int, *, trust: bool) -> None:
+    """Let each run have the attention of so many sentences, unless nothing can be written there.
+
+    Runs of somebody else may be read alone: then the table and the page are of what they have.
+    """
+    from attnjax.trained.attention import keep_attention
+
+    try:
+        for run in runs:
+            keep_attention(run, sentences, trust=trust)
+    except OSError as error:
+        warn(f"no more sentences are kept of the runs: {error.filename}: {error.strerror}")
 
 
 def read_given(records: Path | None) -> "tuple[Record, ...]":
