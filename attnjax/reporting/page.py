@@ -8,6 +8,7 @@ puts figures that a reader works in into the place of still ones.
 
 import statistics
 import textwrap
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -45,7 +46,7 @@ def write(
     """Write the report of the experiment with its runs in `folder`; return the report's path.
 
     For `sentences` see `embedded.attentions`. A page that is `unfinished` loads itself again every
-    RELOAD seconds.
+    RELOAD seconds, and says when it was written: nothing tells it that a training was killed.
     """
     runs = {row.variant: folders(row) for row in summary.rows}
     # of crossed variants there are too many for figures of each
@@ -56,6 +57,7 @@ def write(
         "report.html.jinja",
         summary=summary,
         reload=RELOAD if unfinished else 0,
+        written=time.strftime("%Y-%m-%d %H:%M %Z"),
         say=evidence,
         number=number,
         measured=measured,

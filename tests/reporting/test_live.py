@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,10 @@ def test_a_page_loads_itself_again_until_the_sweep_ends(folder, monkeypatch):
     page.update()
     text = report.read_text()
     assert RELOADS in text
-    assert "Runs are still being trained" in text
+    assert "Runs are still being trained" not in text, "a training may be killed at any time"
+    written = time.strftime("%Y-%m-%d", time.localtime(report.stat().st_mtime))
+    assert f"Runs were being trained when this page was written, {written} " in text
+    assert "<code>attnjax report</code> writes the page of what is there" in text
     assert "scaled" in text
     report.unlink()
     now[0] += live.SECONDS - 1
@@ -45,6 +49,7 @@ def test_a_page_loads_itself_again_until_the_sweep_ends(folder, monkeypatch):
     assert not report.exists(), "it was written less than a minute ago"
     assert main(["report", str(folder)]) == 0
     assert RELOADS not in report.read_text()
+    assert "Runs were being trained" not in report.read_text()
 
 
 def test_a_damaged_run_ends_no_training(folder, monkeypatch):
