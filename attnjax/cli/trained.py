@@ -31,7 +31,8 @@ class TrainedRuns:
         int, count("the most words or subwords of a line; default: 1000", most=10**9)
     ] = 1_000
     beam: Annotated[
-        int | None, count("the number of hypotheses; 1 is greedy; default: the run's own search")
+        int | None,
+        count("the number of hypotheses; 1 is greedy; default: the run's own search", most=1_000),
     ] = None
     overrides: Annotated[tuple[Override, ...], TRAINED] = ()
 

@@ -34,7 +34,7 @@ class Sample(IndependentSearch):
     top_k: PositiveInt | None = None
     top_p: Annotated[float, Gt(0), Le(1)] = 1.0
     seed: NonNegativeInt = 0
-    size: Annotated[PositiveInt, Le(10_000)] = 1
+    size: Annotated[PositiveInt, Le(1_000)] = 1
 
     @property
     def width(self) -> int:

@@ -125,7 +125,7 @@ class Ablation:
     settings: Mapping[str, Setting] = field(default_factory=dict)
     tune: Grid = field(default_factory=dict)
     tune_seed: NonNegativeInt = 1_000_000
-    tune_seeds: PositiveInt = 3
+    tune_seeds: Annotated[PositiveInt, Le(MOST_SEEDS)] = 3
     crossing: Crossing | None = None
     given_up: Mapping[str, str] = field(default_factory=dict)
     differs: Mapping[str, tuple[str, str]] = field(default_factory=dict)

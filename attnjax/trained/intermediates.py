@@ -11,12 +11,30 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnjax.errors import UserError, unknown
+from attnjax.data.special_tokens import START
+from attnjax.errors import UserError, first_line, unknown
 from attnjax.models.base import Model
 from attnjax.models.module_outputs import module_outputs
+from attnjax.trained.predict import numbers
 
 OUTPUT = ""
 """The path of the model itself: its own output."""
+
+
+def check_source(model: Model, params: Any, source: np.ndarray) -> None:
+    """Refuse a source whose shape is none of a source of the model.
+
+    Raises:
+        UserError: the model cannot be computed for it.
+    """
+    call = partial(model.apply, deterministic=True)
+    start = np.asarray([[START]])
+    try:
+        jax.eval_shape(call, {"params": params}, source[None], start)
+    except (TypeError, ValueError, IndexError) as error:
+        raise UserError(
+            f"a {type(model).__name__} cannot read a source {[*source.shape]}: {first_line(error)}"
+        ) from error
 
 
 def outputs_with(
@@ -34,16 +52,16 @@ def outputs_with(
     given = np.asarray(source)[None], np.asarray(decoder_input)[None]
     shapes = jax.eval_shape(partial(module_outputs, model), params, *given, {})
     modules = [path for path in shapes if path != OUTPUT]
-    for path, array in arrays.items():
+    replaced = {}
+    for path, given_array in arrays.items():
         if path not in modules:
             raise unknown("module", path, modules)
-        wanted = shapes[path].shape[1:]
-        if np.shape(array) != wanted:
+        wanted, array = shapes[path].shape[1:], numbers(given_array, "what replaces an output")
+        if array.shape != wanted:
             raise UserError(
                 f"{path} gives an array {list(wanted)} for this source; it is to be replaced by an "
-                f"array {list(np.shape(array))}"
+                f"array {list(array.shape)}"
             )
-    replaced = {}
     for path in modules:
         array = np.asarray(arrays.get(path, 0), shapes[path].dtype)
         replaced[path] = np.asarray(path in arrays), np.broadcast_to(array, shapes[path].shape)

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from attnjax.config.constraints import LARGEST
 from attnjax.config.override import Override
 from attnjax.data.special_tokens import END, PAD, START
 from attnjax.decoding.generate import EXTRA
@@ -18,17 +19,19 @@ from attnjax.models.base import Model, SymbolModel
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.models.sown_attention import QueryKeyWords, WordKind
 from attnjax.reporting.notebook import show
-from attnjax.trained.intermediates import OUTPUT, outputs_with
+from attnjax.trained.intermediates import OUTPUT, check_source, outputs_with
 from attnjax.trained.predict import (
     MAX_SYMBOLS,
     Answer,
     answers,
-    check_lines,
+    check_count,
     check_text,
     encoded,
     gives_labels,
     label_probabilities,
+    listed,
     next_symbols,
+    read_source,
 )
 from attnjax.trained.trained_run import Trained, ensemble, open_trained, with_overrides
 
@@ -85,7 +88,9 @@ class OpenRun(Trained):
             UserError: a line is too long, the lines are one text, the source or the target of the
                 run's task is not text, or the search has fewer hypotheses.
         """
-        check_lines(lines)
+        lines = listed(lines)
+        check_count(most, "most", 1)
+        check_count(extra, "extra", 0)
         asked = [(number, line) for number, line in enumerate(lines, start=first) if line.strip()]
         written = [line for _, line in asked]
         sources = encoded(self, asked, origin, max_symbols)
@@ -103,8 +108,7 @@ class OpenRun(Trained):
         """
         if not gives_labels(self):
             raise UserError(f"{self.folder} gives no labels: its answers are sentences")
-        check_lines(lines)
-        return label_probabilities(self, encoded(self, enumerate(lines, start=1)))
+        return label_probabilities(self, encoded(self, enumerate(listed(lines), start=1)))
 
     def next(self, prompt: str, *, most: int = 10) -> dict[str, float]:
         """Return the most probable symbols after a prompt, with their probabilities.
@@ -112,6 +116,7 @@ class OpenRun(Trained):
         Raises:
             UserError: the model predicts no symbols, or the prompt is empty or too long.
         """
+        check_count(most, "most", 1, LARGEST)
         if not isinstance(self.model, SymbolModel) or not prompt:
             raise UserError("next wants a language model, and a prompt that is not empty")
         (probabilities,) = next_symbols(self, encoded(self, [(1, prompt)], "the prompt"))
@@ -133,9 +138,8 @@ class OpenRun(Trained):
             UserError: the model shows no attention, a text is too long, or the source has no
                 symbols.
         """
-        read, written = self._read(source, target)
-        given = np.asarray([[START, *written[:-1]]])
-        attentions = _attentions(self.model, self.params, np.asarray(read)[None], given)
+        read, given, written = self._read(source, target)
+        attentions = _attentions(self.model, self.params, read[None], given[None])
         if not attentions:
             raise UserError(f"a {type(self.model).__name__} shows no attention")
         source_names, target_names = self.vocabularies
@@ -181,19 +185,33 @@ class OpenRun(Trained):
 
         Source: Vig et al. 2020 (causal mediation analysis); Meng et al. 2022, section 2.
         """
+        check_text(path, "the path of a module")
         return self._outputs(source, target, {path: array})[OUTPUT]
 
     def _outputs(
         self, source: str | np.ndarray, target: str | None, arrays: Mapping[str, Any]
     ) -> dict[str, np.ndarray]:
-        read, written = self._read(source, target)
-        given = np.asarray([START, *written[:-1]])
+        read, given, _ = self._read(source, target)
         return outputs_with(self.model, self.params, read, given, arrays)
 
-    def _read(self, source: str | np.ndarray, target: str | None) -> tuple[Any, list[int]]:
-        """Return the source as the model reads it, and the ids of the target or of the answer."""
-        read = encoded(self, [(1, source)], "the source")[0] if isinstance(source, str) else source
-        return read, self._written(read, target)
+    def _read(
+        self, source: str | np.ndarray, target: str | None
+    ) -> tuple[np.ndarray, np.ndarray, list[int]]:
+        """Return the source and the decoder's input as the model reads them, and the target's ids.
+
+        The ids are of the target that is given, or of the run's own answer. A model that gives
+        labels to words is asked for those of all words.
+        """
+        text = isinstance(source, str)
+        read = encoded(self, [(1, source)], "the source")[0] if text else source
+        read = read_source(self, read)
+        if self.model.gives_labels:
+            if target is not None:
+                raise UserError(f"a {type(self.model).__name__} reads no target; got {target!r}")
+            return read, np.stack([np.arange(len(read)), np.full(len(read), PAD)], -1), []
+        check_source(self.model, self.params, read)
+        written = self._written(read, target)
+        return read, np.asarray([START, *written[:-1]]), written
 
     def _written(self, source: Any, target: str | None) -> list[int]:
         """Return the ids of a target, or of the run's own answer."""

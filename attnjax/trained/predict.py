@@ -21,13 +21,16 @@ from attnjax.decoding.generate import EXTRA
 from attnjax.decoding.greedy import Greedy
 from attnjax.decoding.label import Label
 from attnjax.decoding.search import Search
-from attnjax.errors import UserError
-from attnjax.models.base import logits
+from attnjax.errors import UserError, one_line
+from attnjax.models.base import MaskedWordModel, logits
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.trained.trained_run import Trained
 
 MAX_SYMBOLS = 1_000
 """The default limit on the symbols of a line: a search costs the square of the length."""
+
+MOST = 10_000
+"""The most answers to a line, and the most symbols that one may have more than its line."""
 
 
 class Answer(NamedTuple):
@@ -102,13 +105,62 @@ def encoded(
     return sources
 
 
-def check_lines(lines: Sequence[str]) -> None:
-    """Refuse a text in place of a list of texts: its letters would be the lines."""
+def listed(lines: Iterable[str]) -> list[str]:
+    """Return lines as a list; refuse one text in their place: its letters would be the lines."""
     if isinstance(lines, str):
         raise UserError(f"a list of texts was wanted; got one text, {lines[:60]!r}: give [text]")
-    for line in lines:
+    if not isinstance(lines, Iterable):
+        raise UserError(f"a list of texts was wanted; got {shown(lines)}")
+    texts = [*lines]
+    for line in texts:
         if not isinstance(line, str):
             raise UserError(f"a list of texts was wanted; got one that has {shown(line)}")
+    return texts
+
+
+def check_count(value: int, name: str, least: int, most: int = MOST) -> None:
+    """Refuse what is no number of answers or symbols."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not least <= value <= most:
+        raise UserError(
+            f"{name}: wanted a whole number from {least} to {most:,}; got {shown(value)}"
+        )
+
+
+def numbers(value: Any, where: str) -> np.ndarray:
+    """Return real numbers as an array; refuse text, None, and rows of several lengths."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        several = f"{where} must be an array of numbers; got rows of several lengths"
+        raise UserError(several) from error
+    kinds = jnp.bool_, jnp.integer, jnp.floating
+    if not any(jnp.issubdtype(array.dtype, kind) for kind in kinds):
+        raise UserError(f"{where} must be an array of real numbers; got {one_line(shown(value))}")
+    return array
+
+
+def read_source(trained: Trained, source: Any) -> np.ndarray:
+    """Return a source that is no text as the model reads it: numbers, or ids of its vocabulary."""
+    array, vocabulary = numbers(source, "the source"), trained.vocabularies.source
+    model = trained.experiment.model
+    if vocabulary is None:
+        return array
+    # a model that predicts words of its source has an id more, of a word that is masked
+    ids = len(vocabulary.pieces) + isinstance(model, MaskedWordModel)
+    whole = array.ndim == 1 and array.size > 0 and array.dtype.kind in "iu"
+    if not whole or array.min() < 0 or array.max() >= ids:
+        raise UserError(
+            f"the source must be a text, or a row of ids from 0 to {ids - 1:,}; got "
+            f"{one_line(shown(source))}"
+        )
+    limit = model.max_length("source")
+    if limit is not None and array.size > limit.words:
+        raise UserError(
+            f"the source has {array.size:,} symbols; the model takes at most {limit.words:,} "
+            f"({limit.path})"
+        )
+    return array
 
 
 def check_text(text: str, where: str) -> None:

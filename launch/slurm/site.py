@@ -125,6 +125,8 @@ def read_site(path: Path) -> SlurmSite:
         return make_record(tomllib.loads(path.read_text(encoding="utf-8")), SlurmSite)
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"the site file {path} cannot be read: {error}") from error
+    except RecursionError as error:
+        raise UserError(f"the site file {path} is nested too deeply") from error
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"the site file {path} is not TOML: {error}") from error
     except UserError as error:

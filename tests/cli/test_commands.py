@@ -178,8 +178,8 @@ def test_nothing_is_logged_beside_the_answers(capsys, run, monkeypatch, caplog):
     ("words", "expected"),
     [
         (["evaluate", "RUN", "--split", ""], "unknown split ''; choose from test, train, valid"),
-        (["evaluate", "RUN", "--beam", "99999999999999999999"], "from 1 to 10,000; got '9999"),
-        (["evaluate", "RUN", "--beam", "0"], "wanted a whole number from 1 to 10,000; got '0'"),
+        (["evaluate", "RUN", "--beam", "99999999999999999999"], "from 1 to 1,000; got '9999"),
+        (["evaluate", "RUN", "--beam", "0"], "wanted a whole number from 1 to 1,000; got '0'"),
         (["predict", "RUN", "--max-symbols", "-1"], "wanted a whole number from 1 to"),
         (["evaluate", "x" * 5000], "File name too long"),
         (["evaluate", "~nobody/run"], "~nobody/run is not the folder of a run"),

@@ -209,8 +209,10 @@ def test_hypotheses_have_at_least_and_at_most_so_many_words(least, most):
 def test_searches_are_values():
     assert Beam() == Beam(size=5, length_penalty=Power(alpha=1.0))
     assert len({Beam(), Beam(size=5), Greedy(), Beam(size=4), Beam(length_penalty=GNMT())}) == 4
-    with pytest.raises(UserError, match="size: wanted int above 0 and at most 10000; got int 0"):
-        Beam(size=0)
+    for size in (0, 1_001):
+        wanted = f"size: wanted int above 0 and at most 1000; got int {size}"
+        with pytest.raises(UserError, match=wanted):
+            Beam(size=size)
     with pytest.raises(UserError, match="min_words: wanted int at least 0; got int -1"):
         Beam(min_words=-1)
     with pytest.raises(UserError, match="max_words must be at least min_words, 2; got 1"):

@@ -76,6 +76,8 @@ def test_the_seed_that_tunes_is_none_of_the_runs():
         ):
             ablation({RATE: (0.1, 0.2)}, first_seed=3, tune_seed=seed)
     ablation({RATE: (0.1, 0.2)}, first_seed=3, tune_seed=2, tune_seeds=1)
+    with pytest.raises(UserError, match="tune_seeds: wanted int above 0 and at most 10000"):
+        ablation({RATE: (0.1, 0.2)}, tune_seeds=10**9)
 
 
 def test_a_grid_grows_by_one_value_beyond_the_edge_where_the_best_lies():

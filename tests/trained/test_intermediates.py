@@ -8,10 +8,13 @@ import pytest
 
 import attnjax
 from attnjax.attention import Attention, General, MultiHead
+from attnjax.data.corpus import Task
+from attnjax.data.generated.recall import MultiQueryRecall
 from attnjax.data.generated.sequences import Copy
 from attnjax.data.special_tokens import START
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
+from attnjax.models.labeler import Labeler
 from attnjax.models.rnn_decoders import BahdanauDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
@@ -30,12 +33,15 @@ def run(tiny_runs) -> OpenRun:
     return attnjax.open(tiny_runs / "tiny" / "scaled" / "seed-0")
 
 
-def untrained(model: Transformer | Seq2Seq) -> OpenRun:
-    task = Copy(symbols=6, longest=3, train=20, valid=1, test=1)
+COPY = Copy(symbols=6, longest=3, train=20, valid=1, test=1)
+
+
+def untrained(model: Transformer | Seq2Seq | Labeler, task: Task = COPY) -> OpenRun:
     vocabularies = task.load().vocabularies
     experiment = Experiment(task=task, model=model).with_vocabularies(vocabularies)
     ids = np.ones((1, 2), np.int32)
-    given = jitted.init(experiment.model, jax.random.key(0), ids, ids, deterministic=True)
+    asked = np.ones((1, 2, 2), np.int32) if model.gives_labels else ids
+    given = jitted.init(experiment.model, jax.random.key(0), ids, asked, deterministic=True)
     return OpenRun(
         folder=Path("run"),
         manifest=None,
@@ -117,3 +123,65 @@ def test_a_wrong_path_and_a_wrong_shape_are_named(run):
         run.patched("decoder_layers_0", np.zeros((4, 16)), SOURCE, TARGET)
     with pytest.raises(UserError, match="module"):
         run.patched("", np.zeros((3, 10)), SOURCE, TARGET)
+
+
+@pytest.mark.parametrize(
+    "array, got",
+    [
+        ("text", "real numbers; got str 'text'"),
+        (None, "real numbers; got None"),
+        ([[1.0] * 16, [1.0] * 15, [1.0] * 16], "numbers; got rows of several lengths"),
+        (np.full((3, 16), 1j), "real numbers; got ndarray"),
+        (np.full((3, 16), None), "real numbers; got ndarray"),
+        (np.full((3, 16), "1"), "real numbers; got ndarray"),
+    ],
+)
+def test_what_is_no_array_of_real_numbers_is_refused(run, array, got):
+    """Ragged lists were a traceback; None was taken for NaN, and half of a complex number."""
+    with pytest.raises(UserError, match=got) as caught:
+        run.patched("decoder_layers_0", array, SOURCE, TARGET)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(UserError, match="the path of a module must be a text"):
+        run.patched(["decoder_layers_0"], array, SOURCE, TARGET)
+
+
+WRONG = (None, [], 3, [0.5], [True], [[1], [1, 2]], [[1, 2]], [3, 10], [-1], [2**40], b"1", ["1"])
+
+
+@pytest.mark.parametrize("source", WRONG)
+def test_a_source_of_no_ids_is_refused(run, source):
+    """Ids beyond the vocabulary were answered, as if they were the last."""
+    for answer in (run.intermediates, run.attention):
+        for target in (TARGET, None):
+            with pytest.raises(UserError, match="the source must be") as caught:
+                answer(source, target)
+            assert "\n" not in str(caught.value)
+
+
+def test_a_labeler_is_asked_for_the_labels_of_all_words():
+    """It said that it wants another task."""
+    task = MultiQueryRecall(train=20, valid=1, test=1)
+    run = untrained(Labeler(width=8, num_layers=1), task)
+    read = task.load().splits["test"][0].source
+    seen = run.intermediates(read)
+    output = seen.pop("")
+    assert output.shape == (len(read), len(run.text("target").pieces))
+    np.testing.assert_array_equal(run.patched("layers_0", seen["layers_0"], read), output)
+    (heads,) = run.attention(read).values()
+    assert heads.weights.shape[1:] == (len(read), len(read))
+    with pytest.raises(UserError, match="a Labeler reads no target; got '1'"):
+        run.intermediates(read, "1")
+
+
+@pytest.mark.parametrize("asked", [{"most": 0}, {"most": "3"}, {"most": 1, "extra": 10**9}])
+def test_a_wrong_number_of_answers_is_one_sentence(run, asked):
+    (name,) = [*asked][-1:]
+    with pytest.raises(UserError, match=rf"{name}: wanted a whole number from \d to 10,000; got"):
+        run.n_best([SOURCE], **asked)
+
+
+def test_lines_may_be_read_once(run):
+    """Lines of a generator were all taken by their check, and none was answered."""
+    assert len(run.translate(line for line in [SOURCE])) == 1
+    with pytest.raises(UserError, match="a list of texts was wanted; got None"):
+        run.translate(None)

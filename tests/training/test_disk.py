@@ -1,5 +1,6 @@
 """File systems that fail in mid-run: one sentence, nothing lost, and the same bits afterwards."""
 
+import errno
 import gc
 import os
 import resource
@@ -81,6 +82,26 @@ def test_a_disk_that_fills_up(tmp_path, disk, monkeypatch, record_property):
     assert same(resumed.params, whole.params)
     record_property("shown", "a disk that fills up during a save: nothing lost")
     gc.collect()  # here, where its warnings are ignored, and not in some later test
+
+
+def test_a_full_disk_is_found_below_the_errors_of_libraries(tmp_path):
+    full = OSError(errno.ENOSPC, "No space left on device")
+
+    def fail(how: str) -> None:
+        try:
+            raise full
+        except OSError as error:
+            if how == "cause":
+                raise RuntimeError("the save has failed") from error
+            if how == "context":
+                raise KeyError("unfinished")  # noqa: B904
+            raise ExceptionGroup("saves", [ValueError("another"), error]) from None
+
+    for how in ("cause", "context", "group"):
+        with pytest.raises(MachineError, match="is full: what was saved"), writable(tmp_path):
+            fail(how)
+    with pytest.raises(KeyError), writable(tmp_path):
+        raise KeyError("something else")
 
 
 @pytest.mark.long

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from attnjax.errors import MachineError, UserError, message
+from attnjax.errors import MachineError, UserError
 
 
 @contextmanager
@@ -23,8 +23,7 @@ def writable(folder: Path) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:
-        # TensorStore raises a ValueError with the system's words
-        if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in message(error):
+        if any(map(_is_full, _causes(error))):
             raise MachineError(
                 f"the disk of {folder} is full: what was saved before is whole; "
                 "make room and repeat the command to go on from there"
@@ -35,6 +34,25 @@ def writable(folder: Path) -> Iterator[None]:
                 "whole; mend that and repeat the command to go on from there"
             ) from error
         raise
+
+
+def _is_full(error: BaseException) -> bool:
+    """Return whether an error is that of a full disk."""
+    # TensorStore raises a ValueError with the system's words
+    full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+    return full or os.strerror(errno.ENOSPC) in str(error)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error, and all that it came of: a library may raise others after it, or groups."""
+    left, seen = [error], set[int]()
+    while left:
+        one = left.pop()
+        if id(one) not in seen:
+            seen.add(id(one))
+            yield one
+            several = one.exceptions if isinstance(one, BaseExceptionGroup) else ()
+            left += [other for other in (one.__cause__, one.__context__, *several) if other]
 
 
 def _named(error: Exception, folder: Path) -> str | None:

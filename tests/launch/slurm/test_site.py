@@ -70,6 +70,8 @@ def test_neither_has_the_printed_site(tmp_path):
         ('time = "8h"', "time: wanted HH:MM:SS"),
         ('time = "00:04:00"', "grace: wanted fewer seconds than time has, 240; got 300"),
         ("hosts = = 1", "is not TOML"),
+        ("hosts = " + "[" * 10_000, "is nested too deeply"),
+        ("hosts." + "a." * 10_000 + "a = 1", "is nested too deeply"),
     ],
 )
 def test_a_mistake_is_one_sentence_that_names_the_file(tmp_path, text, said):
