@@ -2,10 +2,12 @@
 
 import errno
 import gc
+import logging
 import os
 import resource
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -18,7 +20,7 @@ from attnjax.data.batch_plan import BatchPlan
 from attnjax.errors import Interrupted, MachineError
 from attnjax.training.checkpoints import checkpoint
 from attnjax.training.checkpoints.checkpoint import Checkpoints
-from attnjax.training.checkpoints.disk import writable
+from attnjax.training.checkpoints.disk import told_once, writable
 from tests.training.looping import PER_EPOCH, go, interrupt, same
 
 pytestmark = pytest.mark.usefixtures("compiled_once")
@@ -102,6 +104,26 @@ def test_a_full_disk_is_found_below_the_errors_of_libraries(tmp_path):
             fail(how)
     with pytest.raises(KeyError), writable(tmp_path):
         raise KeyError("something else")
+
+
+def test_an_error_of_orbax_is_told_once(monkeypatch, capsys, caplog):
+    """A full disk was one sentence between hundreds of lines of tracebacks."""
+    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
+
+    def fail() -> None:
+        with told_once():
+            logging.getLogger("absl").error("a thread raised an exception")
+            raise OSError("full")
+
+    with pytest.raises(OSError, match="full"):
+        fail()
+    assert not caplog.records
+    logging.getLogger("absl").error("of something else")
+    assert len(caplog.records) == 1
+    for words, printed in (("Event loop is closed", False), ("another", True)):
+        error = RuntimeError(words)
+        sys.excepthook(RuntimeError, error, None)
+        assert (words in capsys.readouterr().err) == printed
 
 
 @pytest.mark.long

@@ -22,7 +22,7 @@ from attnjax.training.checkpoints.corruption import (
     set_corrupt_aside,
     write_digest,
 )
-from attnjax.training.checkpoints.disk import writable
+from attnjax.training.checkpoints.disk import told_once, writable
 from attnjax.training.checkpoints.retention import epoch_ends, reasons
 from attnjax.training.checkpoints.snapshot import (
     RunProgress,
@@ -85,7 +85,7 @@ class Checkpoints:
         step, outcome = snapshot.step, attrgetter("epoch_end", "loss", "stopped")
         if step in self.steps and outcome(self.progress(step)) == outcome(snapshot.progress):
             return  # interrupted again before the first step after a resume
-        with writable(self.folder), _seen_by_orbax(self.folder) as seen:
+        with writable(self.folder), told_once(), _seen_by_orbax(self.folder) as seen:
             self.folder.stat()  # Orbax would make a folder that is gone
             self._delete([step] if step in self.steps else [])
             items = ocp.args.Composite(

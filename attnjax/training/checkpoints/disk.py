@@ -1,11 +1,15 @@
 """A file system that fails in mid-run: full, no longer writable, or gone."""
 
 import errno
+import logging
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
+from types import TracebackType
 
 from attnjax.errors import MachineError, UserError
 
@@ -34,6 +38,36 @@ def writable(folder: Path) -> Iterator[None]:
                 "whole; mend that and repeat the command to go on from there"
             ) from error
         raise
+
+
+@contextmanager
+def told_once() -> Iterator[None]:
+    """Let Orbax and TensorStore print nothing of an error that they raise out of the block.
+
+    Orbax logs it with a traceback for each thread. TensorStore's threads go on after it, and each
+    of them tells an event loop that is closed by then, perhaps after the block.
+    """
+    absl, before = logging.getLogger("absl"), sys.excepthook
+    level = absl.level
+    absl.setLevel(logging.CRITICAL)
+    try:
+        yield
+    except Exception:
+        sys.excepthook = partial(_but_closed_loops, before)
+        raise
+    finally:
+        absl.setLevel(level)
+
+
+def _but_closed_loops(
+    hook: Callable[..., object],
+    kind: type[BaseException],
+    error: BaseException,
+    trace: TracebackType | None,
+) -> None:
+    """Print an error by another hook, except that of an event loop that is closed."""
+    if not isinstance(error, RuntimeError) or str(error) != "Event loop is closed":
+        hook(kind, error, trace)
 
 
 def _is_full(error: BaseException) -> bool:
