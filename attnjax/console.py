@@ -1,12 +1,13 @@
 """Lines, tables and bars on a console."""
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from unicodedata import category
 
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -16,7 +17,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.segment import Segment
-from rich.table import Table
+from rich.table import Column, Table
+from rich.text import Text
 
 SECONDS_OF_SPEED = 120.0
 """The time left is estimated by so long: a batch of another shape is compiled first, on a GPU for
@@ -126,14 +128,52 @@ def print_line(console: Console, line: str) -> None:
     console.print(line, highlight=False, soft_wrap=True, markup=False)
 
 
+FIGURE = re.compile(r"(?<!\S)[(\[+−-]?\d\S*")
+"""A word that is a number: broken in two it would be read as two."""
+
+FOLDED = 8
+"""The least width of a column whose longer words are broken."""
+
+
+class WholeFigures(Table):
+    """A table whose cells are broken where it is wider than the screen, but never within a number.
+
+    Where its numbers do not fit beside each other, each cell has a line, after its heading.
+    """
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for column in self.columns:
+            column.min_width = max(map(len, FIGURE.findall(_text(column))), default=1)
+        # beside each column are a space of padding and the line of a box, which has one line more
+        least = sum(max(column.min_width or 1, _folded(column)) + 2 for column in self.columns) + 1
+        if least <= options.max_width or len(self.columns) == 1:
+            yield from super().__rich_console__(console, options)
+            return
+        headings = [" ".join(str(column.header).split()) for column in self.columns]
+        for row in zip(*(column.cells for column in self.columns), strict=True):
+            for heading, cell in zip(headings, row, strict=True):
+                yield Text(f"{heading}: {cell}" if heading else str(cell))
+            yield Text("")
+
+
+def _text(column: Column) -> str:
+    return " ".join(map(str, column.cells))
+
+
+def _folded(column: Column) -> int:
+    """Return the least width of a column's words."""
+    words = f"{column.header} {_text(column)}".split()
+    return min(FOLDED, max(map(len, words), default=1))
+
+
 def plain_table(
     words: Sequence[str], figures: Sequence[str] = (), title: str | None = None
 ) -> Table:
     """Return a table with columns of words, and columns of figures, aligned at the right.
 
-    On a narrow screen a cell takes several lines, and nothing is left out.
+    On a narrow screen a cell takes several lines, and nothing is left out, see `WholeFigures`.
     """
-    drawn = Table(box=None, pad_edge=False, title=title, title_justify="left")
+    drawn = WholeFigures(box=None, pad_edge=False, title=title, title_justify="left")
     for column in words:
         drawn.add_column(column, overflow="fold")
     for column in figures:

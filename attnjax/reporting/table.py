@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from attnjax.console import PlainConsole
+from attnjax.console import PlainConsole, WholeFigures
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.reporting import crossings, evidence as say
 from attnjax.reporting.number import measured, number
@@ -117,7 +117,7 @@ def _table(
     texts: Sequence[str], rows: Iterable[Iterable[str]], numbers: Sequence[str] = ()
 ) -> Table:
     """Draw a table whose widest columns are broken first on a narrow screen."""
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    drawn = WholeFigures(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in texts:
         drawn.add_column(Text(name), overflow="fold")
     for name in numbers:
