@@ -11,10 +11,10 @@ from attnjax.data.generated.regression import NoisyFunction
 from attnjax.data.loaded import Corpora
 from attnjax.data.text_notes import text_notes
 from attnjax.data.vocabularies import joint
-from attnjax.data.vocabulary import SplitWords
+from attnjax.data.vocabulary import Characters
 from attnjax.errors import UserError
 
-VOCABULARIES = joint(SplitWords().learn(["a b"]))
+VOCABULARIES = joint(Characters().learn(["a b"]))
 
 
 @dataclass(frozen=True, eq=False)

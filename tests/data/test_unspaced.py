@@ -119,3 +119,23 @@ def test_a_note_says_what_metrics_that_split_at_spaces_see(reference, part, kind
     assert [note for note in notes if "written without spaces" in note and "zh" in note] == (
         [*notes] if noted else []
     )
+
+
+@pytest.mark.parametrize(
+    ("part", "held_out", "noted"),
+    [
+        (SplitWords(), CHINESE, True),
+        (MosesWords(), CHINESE, False),
+        (SplitWords(), f"a {SEGMENTED}", False),
+        (SplitWords(), f"b c a {SEGMENTED}", False),
+        (Characters(), CHINESE, False),
+    ],
+)
+def test_a_note_says_that_most_held_out_words_are_unknown(part, held_out, noted):
+    """Each sentence of Chinese was one unknown word, and a model learned nothing by them."""
+    train = [Example(f"{CHINESE[number:]} {SEGMENTED}", "a dog") for number in range(3, 6)]
+    splits = {"train": train, "valid": [Example(held_out, "a dog")]}
+    corpus = build(splits, joint(part.learn([text for pair in train for text in pair[:2]])))
+    notes = [note for note in Corpora().of(Given(corpus)).notes if "are unknown" in note]
+    begins = "100% of the source words of the valid split are unknown"
+    assert [note.startswith(begins) for note in notes] == [True] * noted
