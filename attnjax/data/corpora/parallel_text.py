@@ -1,5 +1,6 @@
 """Parallel text: a file for each side, or one with a pair in each line, by tabs or as JSON."""
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -17,11 +18,23 @@ from attnjax.data.text_task import SourceOrder, TextTask
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.errors import UserError
 
+MARKUP = re.compile(r"\ufeff?\s*<(\?xml|!DOCTYPE|srcset|refset|tstset|mteval)\b", re.IGNORECASE)
+"""How the files begin that WMT and mteval have their sentences in."""
+
+SEGMENTS = r"sed -n 's/.*<seg[^>]*> *\(.*\)<\/seg>.*/\1/p'"
+"""The command that prints their sentences."""
+
 
 def read_pairs(source: Path, target: Path, encoding: Encoding = "UTF-8") -> Iterator[Example]:
     """Read a file of sources and a file of targets; equal line numbers belong together."""
     sides = each_line(source, encoding), each_line(target, encoding)
     for number, pair in enumerate(zip_longest(*sides)):
+        for path, line in zip((source, target), pair, strict=True):
+            if number == 0 and line is not None and MARKUP.match(line):
+                raise UserError(
+                    f"{path} is SGML or XML, whose tags would be read as words; wanted a sentence "
+                    f"in each line, such as {SEGMENTS} FILE prints"
+                )
         if None in pair:
             # count what is left of the longer side: a pipe cannot be read again
             first, second = (

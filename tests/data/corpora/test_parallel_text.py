@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -126,6 +127,27 @@ def test_only_a_newline_ends_a_line(tmp_path):
     text = "a\u2028b\x85c\x0bd\n\ne\r\n"
     (tmp_path / "lines").write_bytes(b"\xef\xbb\xbf" + text.encode())
     assert read_lines(tmp_path / "lines") == ["a\u2028b\x85c\x0bd", "", "e"]
+
+
+@pytest.mark.parametrize(
+    "first",
+    ['<refset setid="newstest2014" trglang="en">', "<?xml version='1.0'?>", "\ufeff<srcset a>"],
+)
+def test_the_files_of_wmt_are_refused_with_what_they_become_lines_by(tmp_path, first):
+    """Their tags were trained on."""
+    lines = f"{first}\n<doc>\n<seg id='1'> A dog . </seg>\n<seg id='2'>Two</seg>\n</doc>\n"
+    for name in ("train.en.sgm", "train.de.sgm"):
+        (tmp_path / name).write_text(lines)
+    task = ParallelText(
+        folder=str(tmp_path), source="en.sgm", target="de.sgm", valid=None, test=None
+    )
+    with pytest.raises(UserError, match=r"train.en.sgm is SGML or XML, .*such as sed") as caught:
+        task.load()
+    command = re.search("such as (.*) FILE", str(caught.value))[1]
+    printed = subprocess.run(
+        f"{command} {tmp_path / 'train.en.sgm'}", shell=True, capture_output=True, text=True
+    )
+    assert [*map(str.strip, printed.stdout.splitlines())] == ["A dog .", "Two"]
 
 
 def test_tab_separated(tmp_path):
