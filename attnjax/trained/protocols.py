@@ -12,7 +12,7 @@ from attnjax.data.corpus import ChangedTask, Task
 from attnjax.data.moses import MosesVocabulary
 from attnjax.data.special_tokens import UNKNOWN
 from attnjax.data.vocabulary import Vocabulary, WordVocabulary
-from attnjax.errors import UserError, unknown
+from attnjax.errors import UserError, unknown, warn
 from attnjax.evaluation.bleu import Bleu
 from attnjax.evaluation.measures.perplexity import Perplexity
 from attnjax.evaluation.metric import ChrF, ExactMatch
@@ -56,7 +56,8 @@ def protocols(
     """Score a run's answers to a split by every protocol; perplexity is that of the references.
 
     `language` is as in `protocol_scores`; None: that of the target's vocabulary, or the one that
-    the task names its targets by, such as "fr" of the files `train.tok.fr`, or else "en".
+    the task names its targets by, such as "fr" of the files `train.tok.fr`, or else, with a
+    warning, "en".
 
     Raises:
         UserError: as `evaluate`; or the targets are no sentences, or there is no such language.
@@ -74,7 +75,7 @@ def protocols(
         for number, example in enumerate(examples)
         if UNKNOWN not in [*example.source, *example.target]
     ]
-    language = language or _target_language(task, vocabulary) or "en"
+    language = language or _target_language(task, vocabulary) or _english(task)
     options = {"tokenized": isinstance(vocabulary, WordVocabulary), "language": language}
     scores = protocol_scores(answered.answers, references, **options)
     experiment = replace(trained.experiment, metric=None, measures=(Perplexity(),))
@@ -92,13 +93,29 @@ def protocols(
     )
 
 
+def _english(task: Task) -> str:
+    """Return the code of English, with a warning: its rules are those of an unknown language."""
+    name = getattr(_inner(task), "target", None)
+    named = f"their name, {name!r}, is of none" if name else "they have no name"
+    warn(
+        f"the language of the targets is unknown, because {named}: their words are found by the "
+        f"rules of English; --language takes one of {', '.join(LANGUAGES)}"
+    )
+    return "en"
+
+
+def _inner(task: Task) -> Task:
+    """Return the task that the data of a changed one are of."""
+    while isinstance(task, ChangedTask):
+        task = task.task
+    return task
+
+
 def _target_language(task: Task, vocabulary: Vocabulary) -> str | None:
     """Return the language that the vocabulary or the name of a task's targets says."""
     if isinstance(vocabulary, MosesVocabulary):
         return vocabulary.language
-    while isinstance(task, ChangedTask):
-        task = task.task
-    return named_language(str(getattr(task, "target", "")))
+    return named_language(str(getattr(_inner(task), "target", "")))
 
 
 def named_language(name: str) -> str | None:

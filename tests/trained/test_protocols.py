@@ -6,7 +6,8 @@ import pytest
 from sacrebleu import corpus_bleu, corpus_chrf
 
 from attnjax.cli.main import main
-from attnjax.data.corpora.parallel_text import ParallelText, TabSeparated
+from attnjax.data.corpora.parallel_text import JsonLines, ParallelText, TabSeparated
+from attnjax.data.generated.sequences import Copy
 from attnjax.data.moses import Language, MosesWords
 from attnjax.data.vocabulary import SplitWords
 from attnjax.data.with_test import WithTest
@@ -14,6 +15,7 @@ from attnjax.errors import UserError
 from attnjax.trained.open_run import open
 from attnjax.trained.protocols import (
     LANGUAGES,
+    _english,
     _target_language,
     named_language,
     protocol_scores,
@@ -78,6 +80,23 @@ def test_the_language_of_a_task_is_that_of_its_vocabulary_or_its_targets():
     assert _target_language(TabSeparated(), words) is None
     assert _target_language(TabSeparated(), french) == "fr"
     assert _target_language(ParallelText(target="mt"), french) == "fr"
+
+
+@pytest.mark.parametrize(
+    ("task", "why"),
+    [
+        (JsonLines(target="le francais"), "their name, 'le francais', is of none"),
+        (WithTest(task=ParallelText(target="mt"), test=ParallelText()), "name, 'mt', is of none"),
+        (Copy(), "they have no name"),
+    ],
+)
+def test_an_unknown_language_is_said(task, why, capsys):
+    """A target that names no language was scored as English without a word."""
+    assert _english(task) == "en"
+    said = capsys.readouterr().err
+    assert "the language of the targets is unknown" in said
+    assert why in said
+    assert "rules of English; --language takes one of ca, cs, de" in said
 
 
 def test_chinese_and_japanese_have_tokens_without_spaces():
