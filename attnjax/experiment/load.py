@@ -34,7 +34,8 @@ class ExperimentFile:
     Attributes:
         name: the name of the file, without `.py`.
         own: the dataclasses that the file defines or imports, by name.
-        imported: the digests of the modules of one's own that the file imports.
+        imported: the digests of the modules of one's own that the file imports, and of the tables
+            beside it that they and the file read meanwhile.
         modules: the content of those in the file's folder, by their paths there.
         setting: the name of the setting that `ablation` is in; None: no setting was chosen.
     """
@@ -120,7 +121,7 @@ def load_text(text: str, *, name: str, path: Path, folder: Path | None = None) -
         docstring=ast.get_docstring(ast.parse(text)) or "",
         ablation=ablation,
         own=own,
-        imported=imported.digests,
+        imported={**imported.digests, **imported.tables},
         modules=imported.beside,
     )
 

@@ -28,6 +28,7 @@ class OwnModules(NamedTuple):
         digests: of their source files, by the path relative to the folder.
         beside: the content of the files in the folder, by the same path.
         read: the sizes and times of the other files that were read meanwhile.
+        tables: the digests of those of them that lie in the folder, by the same path.
     """
 
     folder: Path | None
@@ -35,6 +36,7 @@ class OwnModules(NamedTuple):
     digests: dict[str, str]
     beside: dict[str, bytes]
     read: dict[str, Times]
+    tables: dict[str, str]
 
     @property
     def current(self) -> bool:
@@ -52,7 +54,7 @@ class OwnModules(NamedTuple):
         )
 
 
-_used = OwnModules(None, {}, {}, {}, {})
+_used = OwnModules(None, {}, {}, {}, {}, {})
 """The modules of the experiment file that was loaded last."""
 
 _executed: list[tuple[OwnModules, set[str]]] = []
@@ -65,7 +67,7 @@ def imported_from(folder: Path | None, text: str) -> Iterator[OwnModules]:
 
     Those that its functions import when they are called are imported at the end.
     """
-    own = OwnModules(folder, {}, {}, {}, {})
+    own = OwnModules(folder, {}, {}, {}, {}, {})
     use(own)
     with files_read() as read, _first(own):
         yield own
@@ -74,6 +76,7 @@ def imported_from(folder: Path | None, text: str) -> Iterator[OwnModules]:
     own.beside.update(_beside(folder, own.digests))
     of_modules = {str(file) for module in own.modules.values() if (file := _file(module))}
     own.read.update({path: times for path, times in read.items() if path not in of_modules})
+    own.tables.update(_tables(folder, own.read))
     use(own)
 
 
@@ -229,6 +232,16 @@ def _digests(folder: Path | None, modules: Mapping[str, ModuleType]) -> dict[str
     """Return the digests of the modules' files; a file that is gone has the digest ""."""
     files = {file for module in modules.values() if (file := _file(module))}
     return {os.path.relpath(file, folder): source_digest(file) for file in sorted(files)}
+
+
+def _tables(folder: Path | None, read: Iterable[str]) -> dict[str, str]:
+    """Return the digests of the files in the folder that were read and are no Python."""
+    paths = [Path(path).resolve() for path in read]
+    return {
+        str(path.relative_to(folder)): source_digest(path)
+        for path in paths
+        if folder and folder in path.parents and path.suffix != ".py" and path.is_file()
+    }
 
 
 def _beside(folder: Path | None, files: Iterable[str]) -> dict[str, bytes]:

@@ -39,7 +39,8 @@ class Manifest:
         tuned: the paths of the fields whose values were chosen by tuning.
         together: the names of the folders of the runs that are trained together, its own included.
         claims: the digests of the file's claims when the run was started.
-        imported: the digests of the modules of one's own that the experiment file imports, by file.
+        imported: the digests of the modules of one's own that the experiment file imports, and of
+            the tables beside it that are read meanwhile, by file.
         packages: the versions of the packages that the run's own parts come from.
         modules: the digests of those of them that are copied into the run's folder, by file.
         data: the digests of the training and validation split; None before the data is read.
@@ -178,6 +179,11 @@ def load_copy(folder: Path, manifest: Manifest, *, trust: bool) -> ExperimentFil
     beside = None if file is None else file.parent
     changed = _changed_beside(manifest, beside)
     if changed and manifest.modules:
+        if tables := [name for name in changed if not name.endswith(".py")]:
+            raise UserError(
+                f"{folder} is a run of other data, of which it has no copy: {tables[0]} was "
+                "changed or removed after the run was started"
+            )
         if not trust:
             raise UserError(
                 f"{folder} is a run of other code: {changed[0]} was changed or removed after the "
