@@ -25,6 +25,7 @@ from attnjax.training.checkpoints.checkpoint import Checkpoints, average
 
 TEXT = (Path(__file__).parents[1] / "tiny.py").read_text()
 SHARPNESS = "    sharpness: float = 5.0\n"
+SCALED = "self.sharpness * dot(query, key)"
 
 
 @pytest.fixture
@@ -118,7 +119,7 @@ def ten(query, key):
 def imports(tiny) -> Path:
     """Return the module that the file's own score is computed by, beside the file."""
     tiny.write_text(
-        TEXT.replace("self.sharpness * dot(query, key)", "scaled.ten(query, key)").replace(
+        TEXT.replace(SCALED, "scaled.ten(query, key)").replace(
             "import jax\n", "import jax\nimport scaled\n", 1
         )
     )
@@ -136,35 +137,22 @@ READS = (
 def test_a_run_of_another_table_is_not_gone_on_with(tiny, imports, capsys, by_module):
     """The runs of the older table were taken for those of the newer one."""
     (table := tiny.with_name("table.txt")).write_text("10")
-    if by_module:
-        imports.write_text(READS + FACTOR.replace("10 *", "TEN *"))
-    else:
-        (docstring, rest), scaled = (
-            TEXT.split("import jax\n", 1),
-            "self.sharpness * dot(query, key)",
-        )
-        tiny.write_text(
-            f"{docstring}{READS}import jax\n{rest.replace(scaled, 'TEN * dot(query, key)')}"
-        )
-    assert run(tiny) == 0
-    assert run(tiny) == 0
-    assert "1 of 1 runs are there already" in capsys.readouterr().err
+    imports.write_text((READS if by_module else "TEN = 10\n") + FACTOR.replace("10 *", "TEN *"))
+    if not by_module:
+        first, rest = TEXT.replace(SCALED, "TEN * dot(query, key)").split("import jax\n", 1)
+        tiny.write_text(f"{first}{READS}import jax\n{rest}")
+    assert run(tiny) == run(tiny) == 0
     table.write_text("20")
     assert run(tiny) == 2
-    assert (
-        f"{folder(tiny)} is a run of other code: table.txt was changed after the run was started; "
-        "choose another --runs, or delete the run"
-    ) in capsys.readouterr().err
+    said = f"{folder(tiny)} is a run of other code: table.txt was changed after the run was started"
+    assert said in capsys.readouterr().err
     # there are copies of modules, none of a table
     kind = "data, of which it has no copy" if by_module else "code"
     for trust in (False, True):
         with pytest.raises(UserError, match=rf"run of other {kind}: table\.txt was changed"):
             open_trained(folder(tiny), trust=trust)
     assert main(["report", str(tiny.parents[1] / "runs")]) == 0
-    said = capsys.readouterr().out
-    assert re.search(r"imported\.table\.txt: sources \w{10} \(the file: sources \w{10}\)", said)
-    table.write_text("10")
-    open_trained(folder(tiny))
+    assert "imported.table.txt: sources " in capsys.readouterr().out
 
 
 def test_a_run_of_other_imported_code_is_not_gone_on_with(tiny, imports, capsys):
