@@ -155,6 +155,15 @@ class WholeFigures(Table):
                 yield Text(f"{heading}: {cell}" if heading else str(cell))
             yield Text("")
 
+    def _calculate_column_widths(self, console: Console, options: ConsoleOptions) -> list[int]:
+        """Return the widths, padding included; rich adds least widths and is too wide then."""
+        widths = super()._calculate_column_widths(console, options)
+        least = [max(column.min_width or 1, _folded(column)) + 2 for column in self.columns]
+        while sum(widths) > options.max_width and any(map(int.__gt__, widths, least)):
+            spare = [width - needed for width, needed in zip(widths, least, strict=True)]
+            widths[spare.index(max(spare))] -= 1
+        return widths
+
 
 def _text(column: Column) -> str:
     return " ".join(map(str, column.cells))
