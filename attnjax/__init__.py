@@ -40,33 +40,33 @@ if TYPE_CHECKING:
         experiment as experiment,
         models as models,
         nn as nn,
-        results as results,
         training as training,
     )
     from attnjax.experiment.load import ExperimentFile
-    from attnjax.reporting.notebook import show as show
-    from attnjax.sweeps.run import run as run
-    from attnjax.trained.comparison import compare as compare
-    from attnjax.trained.open_run import open as open
+    from attnjax.lab import results as results
+    from attnjax.lab.reporting.notebook import show as show
+    from attnjax.lab.sweeps.run import run as run
+    from attnjax.lab.trained.comparison import compare as compare
+    from attnjax.lab.trained.open_run import open as open
 
 __version__ = "0.2.0"
 
-_ROOMS = (
-    "attention",
-    "data",
-    "decoding",
-    "evaluation",
-    "experiment",
-    "models",
-    "nn",
-    "results",
-    "training",
-)
+_ROOMS = {
+    "attention": "attention",
+    "data": "data",
+    "decoding": "decoding",
+    "evaluation": "evaluation",
+    "experiment": "experiment",
+    "models": "models",
+    "nn": "nn",
+    "results": "lab.results",
+    "training": "training",
+}
 _FUNCTIONS = {
-    "compare": "trained.comparison",
-    "open": "trained.open_run",
-    "run": "sweeps.run",
-    "show": "reporting.notebook",
+    "compare": "lab.trained.comparison",
+    "open": "lab.trained.open_run",
+    "run": "lab.sweeps.run",
+    "show": "lab.reporting.notebook",
 }
 
 
@@ -77,7 +77,7 @@ def load(experiment: "str | Path") -> "ExperimentFile":
         UserError: no experiment has the name, or the file cannot be loaded.
     """
     from attnjax.experiment.load import load
-    from attnjax.runs.catalog import find
+    from attnjax.lab.runs.catalog import find
 
     return load(find(str(experiment)))
 
@@ -88,7 +88,7 @@ if not TYPE_CHECKING:  # a type checker knows the names above, and refuses all o
         if name in _FUNCTIONS:
             return getattr(import_module(f"{__name__}.{_FUNCTIONS[name]}"), name)
         if name in _ROOMS:
-            return import_module(f"{__name__}.{name}")
+            return import_module(f"{__name__}.{_ROOMS[name]}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

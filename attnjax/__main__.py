@@ -31,8 +31,8 @@ def start() -> int:
         signal.signal(signal.SIGINT, interrupt)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked by the large pages' start
     try:
-        from attnjax.cli.large_pages import start_with_large_pages
-        from attnjax.cli.main import main
+        from attnjax.lab.cli.large_pages import start_with_large_pages
+        from attnjax.lab.cli.main import main
 
         start_with_large_pages()
         return main()

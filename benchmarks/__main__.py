@@ -12,11 +12,11 @@ from typing import Annotated, Any
 
 from rich.console import RenderableType
 
-from attnjax.cli.command import Program, count, option, positional
-from attnjax.cli.main import main
-from attnjax.cli.output import keep_compiled, out
 from attnjax.config.serialize import json_text
 from attnjax.errors import UserError
+from attnjax.lab.cli.command import Program, count, option, positional
+from attnjax.lab.cli.main import main
+from attnjax.lab.cli.output import keep_compiled, out
 from benchmarks import attention, data as corpus, decode, gpu as of_a_gpu, train
 from benchmarks.report import changes, machine, read_report, table
 from benchmarks.turns import measure, speed_changes

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from attnjax.console import plain_table
+from attnjax.config.console import plain_table
 from attnjax.data.batch_plan import BatchPlan
 from attnjax.data.batching import Batching, in_order
 from attnjax.data.corpora.parallel_text import ParallelText

@@ -9,10 +9,10 @@ from typing import Any
 import jax
 from rich.table import Table
 
+from attnjax.config.console import plain_table
+from attnjax.config.machine import usable_cores
 from attnjax.config.serialize import parse_json
-from attnjax.console import plain_table
 from attnjax.errors import UserError
-from attnjax.machine import usable_cores
 
 
 def machine() -> dict[str, Any]:

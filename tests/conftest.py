@@ -82,7 +82,7 @@ def tiny_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _train_tiny(folder: Path) -> None:
-    from attnjax.cli.main import main
+    from attnjax.lab.cli.main import main
 
     assert main(["run", str(Path(__file__).parent / "tiny.py"), "--runs", str(folder)]) == 0
 

@@ -15,15 +15,15 @@ import numpy as np
 import pytest
 
 import attnjax
-from attnjax.cli.main import main
 from attnjax.config.vary import vary
 from attnjax.experiment.load import load
-from attnjax.reporting import crossings, figure, picture
-from attnjax.reporting.recorded import recorded
-from attnjax.reporting.table import plain
-from attnjax.results.judging import judge
-from attnjax.results.lines import read_records, write as write_record
-from attnjax.results.read import read_runs, recordings
+from attnjax.lab.cli.main import main
+from attnjax.lab.reporting import crossings, figure, picture
+from attnjax.lab.reporting.recorded import recorded
+from attnjax.lab.reporting.table import plain
+from attnjax.lab.results.judging import judge
+from attnjax.lab.results.lines import read_records, write as write_record
+from attnjax.lab.results.read import read_runs, recordings
 
 ROOT = Path(__file__).parents[1]
 TINY = ROOT / "tests" / "tiny_arena.py"

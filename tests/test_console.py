@@ -10,8 +10,8 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from attnjax.cli.output import say_answer
-from attnjax.console import PlainConsole, plain_table, print_line, printable
+from attnjax.config.console import PlainConsole, plain_table, print_line, printable
+from attnjax.lab.cli.output import say_answer
 
 HOSTILE = "\x1b]0;title\x07[2J\x9b31m[link=file:///x]name[/link][/z]:smile:\r\x08\x7f"
 

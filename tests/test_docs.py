@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from attnjax.cli.main import main
 from attnjax.config.parts import check_names
-from attnjax.runs.catalog import catalog
+from attnjax.lab.cli.main import main
+from attnjax.lab.runs.catalog import catalog
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md"))
@@ -108,6 +108,6 @@ def commands() -> list[str]:
 @pytest.mark.parametrize("words", commands())
 def test_every_run_that_is_written_down_can_be_planned(words, tmp_path, monkeypatch, capsys):
     """Its variants, settings and overrides are there; nothing is read, compiled or trained."""
-    monkeypatch.setattr("attnjax.sweeps.dry_run._corpus", lambda task: None)
+    monkeypatch.setattr("attnjax.lab.sweeps.dry_run._corpus", lambda task: None)
     monkeypatch.chdir(tmp_path)
     assert main(["run", *shlex.split(words), "--dry-run"]) == 0, capsys.readouterr().err

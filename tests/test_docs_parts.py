@@ -27,9 +27,9 @@ from attnjax.attention import (
     Position,
     Score,
 )
-from attnjax.checks import check_attention, check_model, check_norm
 from attnjax.config.vary import vary
 from attnjax.data import PAD
+from attnjax.lab.checks import check_attention, check_model, check_norm
 from attnjax.models import FeedForwardBase, LabelModel, PostNorm, Residual, Transformer
 from attnjax.models.base import SymbolModel
 from attnjax.nn import Norm

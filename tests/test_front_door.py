@@ -37,9 +37,9 @@ def started(program: str) -> str:
 def test_the_names_are_the_rooms_and_six_functions():
     """Also once others are imported: Python adds each imported module to its package."""
     wanted = sorted([*ROOMS, *FUNCTIONS, "__version__"])
-    import attnjax.console
+    import attnjax.config.console
 
-    assert attnjax.console
+    assert attnjax.config.console
     assert dir(attnjax) == wanted
     assert started("import attnjax; print(*dir(attnjax))").split() == wanted
 

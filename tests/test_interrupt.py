@@ -20,7 +20,7 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 @pytest.mark.parametrize(
     "module",
     [
-        *("attnjax.errors", "attnjax.cli.main", "numpy"),
+        *("attnjax.errors", "attnjax.lab.cli.main", "numpy"),
         *(
             pytest.param(name, marks=pytest.mark.long)
             for name in ("jax", "flax", "orbax.checkpoint")

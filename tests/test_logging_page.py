@@ -9,8 +9,8 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from attnjax.training.log import metrics_log
-from attnjax.training.log.metrics_log import LogEnd, MetricsLog, read
+from attnjax.lab.log import metrics_log
+from attnjax.lab.log.metrics_log import LogEnd, MetricsLog, read
 
 PAGE = Path(__file__).parents[1] / "docs" / "logging.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)

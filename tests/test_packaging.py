@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.runs.catalog import RERUNS
+from attnjax.lab.runs.catalog import RERUNS
 
 ROOT = Path(__file__).resolve().parents[1]
 

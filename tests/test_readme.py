@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnjax.cli.main import main, parser
 from attnjax.config.walk import differences
 from attnjax.data.special_tokens import END
 from attnjax.experiment import Experiment, load
 from attnjax.experiment.load import load_text
-from attnjax.runs.catalog import RERUNS, find
+from attnjax.lab.cli.main import main, parser
+from attnjax.lab.runs.catalog import RERUNS, find
 
 ROOT = Path(__file__).parents[1]
 README, COMMAND_LINE = ROOT / "README.md", ROOT / "docs" / "command-line.md"
@@ -115,7 +115,7 @@ def test_a_command_is_as_printed(
         few = re.sub(r'(steps(?:":|=) ?)[\d_]+', r"\g<1>2", path.read_text())
         few = re.sub(r"^ +tune=.*\n", "", few, flags=re.MULTILINE)
         (shipped / path.name).write_text(few)
-    monkeypatch.setattr("attnjax.runs.catalog.shipped_folder", lambda: shipped)
+    monkeypatch.setattr("attnjax.lab.runs.catalog.shipped_folder", lambda: shipped)
     monkeypatch.setenv("ATTNJAX_PREPARED", str(tmp_path / "prepared"))
     monkeypatch.setattr(
         Experiment, "answers", lambda self, params, sources, **_: [[END]] * len(sources)

@@ -24,25 +24,29 @@ EXPERIMENTS = sorted((ROOT / "experiments").glob("*.py"))
 STOREYS = (
     ("launch", "benchmarks"),
     ("attnjax.__main__", "attnjax"),
-    ("attnjax.cli",),
-    ("attnjax.sweeps", "attnjax.trained"),
-    ("attnjax.rehearsal", "attnjax.checks"),
-    ("attnjax.reporting",),
-    ("attnjax.results",),
-    ("attnjax.runs",),
+    ("attnjax.lab.cli",),
+    ("attnjax.lab.sweeps", "attnjax.lab.trained"),
+    ("attnjax.lab.rehearsal", "attnjax.lab.checks"),
+    ("attnjax.lab.reporting",),
+    ("attnjax.lab.results",),
+    ("attnjax.lab.runs",),
+    ("attnjax.lab.loop",),
+    ("attnjax.lab.checkpoints",),
+    ("attnjax.lab.log",),
+    ("attnjax.lab",),
     ("attnjax.experiment",),
     ("attnjax.evaluation",),
-    ("attnjax.training.loop",),
-    ("attnjax.training.checkpoints",),
-    ("attnjax.training.log", "attnjax.training.devices"),
+    ("attnjax.training.devices",),
     ("attnjax.training", "attnjax.decoding"),
     ("attnjax.models",),
     ("attnjax.attention",),
     ("attnjax.nn",),
     ("attnjax.data",),
     ("attnjax.config",),
-    ("attnjax.errors", "attnjax.files", "attnjax.console", "attnjax.machine"),
+    ("attnjax.errors", "attnjax.files"),
 )
+DOORS = ("attnjax", "attnjax.__main__")
+"""The modules of the library that import the laboratory, when its names are used."""
 CORE = (
     "attnjax.nn",
     "attnjax.attention",
@@ -71,8 +75,9 @@ def within(module: str, packages: tuple[str, ...]) -> bool:
 
 
 def folder(module: str) -> str:
-    """The room of a module: an entry of STOREYS. `attnjax` has no modules but `__init__`."""
-    rooms = [room for rooms in STOREYS for room in rooms if room != "attnjax" or module == room]
+    """The room of a module: an entry of STOREYS. A building has no modules but `__init__`."""
+    buildings = ("attnjax", "attnjax.lab")
+    rooms = [room for rooms in STOREYS for room in rooms if room not in buildings or module == room]
     found = [room for room in rooms if within(module, (room,))]
     assert found, f"{module} is in no room: add its folder to a storey"
     return max(found, key=len)
@@ -117,6 +122,12 @@ def test_imports_run_downwards():
         and storey(other) <= storey(module)
     ]
     assert not upward
+
+
+def test_only_the_doors_import_the_laboratory():
+    users = {name for name in MODULES if any(within(of, ("attnjax.lab",)) for of in imports(name))}
+    others = {name for name in users if not within(name, ("attnjax.lab", "launch", "benchmarks"))}
+    assert others == {*DOORS}
 
 
 def test_no_module_imports_itself_in_a_circle():

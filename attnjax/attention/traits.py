@@ -7,7 +7,7 @@ from flax import linen as nn
 
 
 class Expectations:
-    """A score, an align, a pool, a mask or an attention: what `attnjax.checks` expects of it.
+    """A score, an align, a pool, a mask or an attention: what `attnjax.lab.checks` expects of it.
 
     A class that differs sets the attribute in its body.
     """

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from attnjax.config.machine import usable_cores
 from attnjax.config.walk import walk
 from attnjax.data.corpus import Corpus, Example, Task, build
 from attnjax.data.prepared import (
@@ -46,7 +47,6 @@ from attnjax.data.vocabularies import Vocabularies, joint, load_vocabularies
 from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import MachineError, UserError
 from attnjax.files import flush, new_folder
-from attnjax.machine import usable_cores
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -100,7 +100,7 @@ def prepare(task: Task, vocabularies: Vocabularies | None = None) -> tuple[Path,
         folder = place(task, vocabularies)
         manifest = PreparedManifest.read(folder)
     if manifest is None:
-        from attnjax.console import PlainConsole, print_line
+        from attnjax.config.console import PlainConsole, print_line
 
         console = PlainConsole(stderr=True)
         with _working_on(folder, partial(print_line, console)) as check_alone:
@@ -186,7 +186,7 @@ def _prepare(
 ) -> PreparedManifest:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from attnjax.console import print_line
+    from attnjax.config.console import print_line
 
     say = partial(print_line, console)
     files = tuple(map(SourceFile.of, source_files(task)))

@@ -1,6 +1,6 @@
 """The platform that a program is compiled for, as far as it is known while the program is traced.
 
-It need not be one of this machine: a laptop compiles for a TPU, see `attnjax.rehearsal`.
+It need not be one of this machine: a laptop compiles for a TPU, see `attnjax.lab.rehearsal`.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Training: objectives, optimizers, schedules, the pure step; the loop is in `training.loop`.
+"""Training: objectives, optimizers, schedules, the pure step; the loop is in `lab.loop`.
 
 This package imports JAX, Flax and optax alone.
 """

@@ -11,14 +11,14 @@ from statistics import median
 
 from attnjax.experiment.crossing import Crossing
 from attnjax.experiment.load import load
-from attnjax.reporting import crossings
-from attnjax.reporting.evidence import verdict
-from attnjax.reporting.number import number
-from attnjax.reporting.recorded import Recorded, recorded
-from attnjax.reporting.rerun import minutes_of
-from attnjax.results.lines import read_records
-from attnjax.results.record import Record
-from attnjax.runs.catalog import find
+from attnjax.lab.reporting import crossings
+from attnjax.lab.reporting.evidence import verdict
+from attnjax.lab.reporting.number import number
+from attnjax.lab.reporting.recorded import Recorded, recorded
+from attnjax.lab.reporting.rerun import minutes_of
+from attnjax.lab.results.lines import read_records
+from attnjax.lab.results.record import Record
+from attnjax.lab.runs.catalog import find
 
 ROOT = Path(__file__).parents[2]
 

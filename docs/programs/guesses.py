@@ -12,7 +12,7 @@ from attnjax.evaluation import LabelAccuracy
 from attnjax.evaluation.guesses import shares_of_guesses
 from attnjax.experiment.ablation import Ablation
 from attnjax.experiment.load import load
-from attnjax.runs.catalog import find
+from attnjax.lab.runs.catalog import find
 
 
 def guesses(ablation: Ablation, column: str) -> Mapping[str, tuple[float, ...]]:

@@ -11,11 +11,11 @@ from typing import Annotated
 
 from rich.text import Text
 
-from attnjax.cli.command import Program, option, positional
-from attnjax.cli.main import main
-from attnjax.cli.output import out, say
-from attnjax.console import plain_table
+from attnjax.config.console import plain_table
 from attnjax.errors import UserError
+from attnjax.lab.cli.command import Program, option, positional
+from attnjax.lab.cli.main import main
+from attnjax.lab.cli.output import out, say
 from launch.slurm import queue
 from launch.slurm.plan import Wanted, launched, stages
 from launch.slurm.script import report_script, run_script

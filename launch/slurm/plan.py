@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from attnjax.cli.chosen import ChosenExperiment, Seeds, Variants
-from attnjax.cli.command import RunsFolder
 from attnjax.errors import UserError
 from attnjax.experiment.load import ExperimentFile
-from attnjax.runs.initial_parameters import source_of
-from attnjax.sweeps.plan import Sweep
+from attnjax.lab.cli.chosen import ChosenExperiment, Seeds, Variants
+from attnjax.lab.cli.command import RunsFolder
+from attnjax.lab.runs.initial_parameters import source_of
+from attnjax.lab.sweeps.plan import Sweep
 
 
 @dataclass(frozen=True, kw_only=True)

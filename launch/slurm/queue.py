@@ -12,9 +12,9 @@ from annotated_types import Predicate
 from attnjax.config.record import folder_name, read_record
 from attnjax.config.serialize import parse_json
 from attnjax.errors import UserError
-from attnjax.runs import failures
-from attnjax.runs.json_files import write_json
-from attnjax.runs.run_folder import RESULT
+from attnjax.lab.runs import failures
+from attnjax.lab.runs.json_files import write_json
+from attnjax.lab.runs.run_folder import RESULT
 from launch.slurm.plan import LaunchedRun
 
 FOLDER = "slurm"

@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from attnjax.cli.requeue import REQUEUE
 from attnjax.errors import UserError
+from attnjax.lab.cli.requeue import REQUEUE
 from launch.slurm.plan import LaunchedRun
 from launch.slurm.site import CONTROL, SlurmSite
 

@@ -44,8 +44,8 @@ from attnjax.attention.selective import SelectiveHeads
 from attnjax.attention.signed_linear import SignedLinearAttention
 from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK
 from attnjax.attention.talking_heads import TalkingHeads
-from attnjax.checks import check_attention
 from attnjax.config.walk import walk
+from attnjax.lab.checks import check_attention
 from attnjax.nn.norm import RMSNorm
 
 GOOD = (

@@ -3,11 +3,11 @@
 import pytest
 
 from attnjax.attention import MultiHead, WidthScaledDot
-from attnjax.checks.coordinates import coordinate_changes, coordinate_growth
 from attnjax.config.vary import vary
 from attnjax.data.batching import Batching
 from attnjax.data.generated.sequences import Copy
 from attnjax.experiment.experiment import Experiment
+from attnjax.lab.checks.coordinates import coordinate_changes, coordinate_growth
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.language_model import LanguageModel
 from attnjax.models.transformer_layers import DecoderLayer

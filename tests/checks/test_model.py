@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import pytest
 from flax import linen as nn
 
-from attnjax.checks import check_model
+from attnjax.lab.checks import check_model
 from attnjax.models.rnn_decoders import LuongDecoder
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq

@@ -9,7 +9,7 @@ from attnjax.attention.align import Align, softmax
 from attnjax.attention.attention import Attention
 from attnjax.attention.multihead import MultiHead
 from attnjax.attention.recurrent import DeltaRule
-from attnjax.checks import check_attention
+from attnjax.lab.checks import check_attention
 
 
 class Spread(Align):

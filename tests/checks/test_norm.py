@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import pytest
 from flax import linen as nn
 
-from attnjax.checks import check_norm
+from attnjax.lab.checks import check_norm
 from attnjax.nn.norm import BatchNorm, LayerNorm, NoNorm, Norm, RMSNorm
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from attnjax.cli.main import main
+from attnjax.lab.cli.main import main
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.checks import check_attention
-from attnjax.cli.main import main
+from attnjax.lab.checks import check_attention
+from attnjax.lab.cli.main import main
 from tests.cli.saying import TINY, sentence
 
 OWN_ALIGN = """
@@ -95,7 +95,7 @@ ablation = Ablation(
 def few_properties(monkeypatch):
     """An attention is tried by what this file asks for: tests/checks has each property."""
     few = partial(check_attention, only=("causal", "masks are pytrees"))
-    monkeypatch.setattr("attnjax.checks.experiment_file.check_attention", few)
+    monkeypatch.setattr("attnjax.lab.checks.experiment_file.check_attention", few)
 
 
 @pytest.mark.long

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.cli.main import main
-from attnjax.runs.json_files import read_sealed, write_sealed
-from attnjax.trained.evaluate import Evaluation
+from attnjax.lab.cli.main import main
+from attnjax.lab.runs.json_files import read_sealed, write_sealed
+from attnjax.lab.trained.evaluate import Evaluation
 from tests import tiny
 from tests.cli.saying import TINY, sentence
 from tests.runs.hostile import resealed
@@ -89,7 +89,7 @@ def test_evaluate_repeats_the_runs_own_score(capsys, run):
 
 def test_evaluate_prints_four_digits_and_writes_all_as_json(capsys, monkeypatch, run):
     found = Evaluation(on="test", sentences=123_456, metrics={"exact_match": 2 / 3}, details={})
-    monkeypatch.setattr("attnjax.trained.evaluate.evaluate", lambda *_, **__: found)
+    monkeypatch.setattr("attnjax.lab.trained.evaluate.evaluate", lambda *_, **__: found)
     capsys.readouterr()
     assert main(["evaluate", str(run)]) == 0
     assert capsys.readouterr().out == (
@@ -263,7 +263,7 @@ def test_lines_are_answered_as_they_come(capsys, monkeypatch, run):
     answers = capsys.readouterr().out.split("\n")
     assert len(answers) == 4
     assert answers[1] == ""
-    monkeypatch.setattr("attnjax.cli.commands.predict.AT_ONCE", 2)
+    monkeypatch.setattr("attnjax.lab.cli.commands.predict.AT_ONCE", 2)
     assert predicted(monkeypatch, lines, run) == 0
     assert capsys.readouterr().out.split("\n") == answers
     assert predicted(monkeypatch, lines, run, "--n-best", "2", "--beam", "2") == 0
@@ -286,7 +286,7 @@ def test_samples_are_those_of_the_lines_numbers(capsys, monkeypatch, run, tmp_pa
     at_once = capsys.readouterr().out
     first, _, *others = at_once.splitlines()
     assert len({first, *others}) == 4, "equal lines have draws of their own"
-    monkeypatch.setattr("attnjax.cli.commands.predict.AT_ONCE", 2)
+    monkeypatch.setattr("attnjax.lab.cli.commands.predict.AT_ONCE", 2)
     assert predicted(monkeypatch, content, run, *draws) == 0
     assert capsys.readouterr().out == at_once
     file, answers = str(tmp_path / "lines"), str(tmp_path / "answers")

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from attnjax.cli.large_pages import TUNABLES, is_own_program, with_large_pages
+from attnjax.lab.cli.large_pages import TUNABLES, is_own_program, with_large_pages
 
 SWITCHED = "glibc.malloc.hugetlb=1"
 
@@ -45,7 +45,7 @@ def test_another_programs_process_is_not_restarted(words, own):
 @pytest.mark.parametrize(("name", "switched"), [("attnjax", SWITCHED), ("program.py", None)])
 def test_the_program_starts_anew_with_its_arguments(name, switched, tmp_path):
     (tmp_path / name).write_text(
-        "import os, sys, attnjax.__main__ as entry, attnjax.cli.main as line\n"
+        "import os, sys, attnjax.__main__ as entry, attnjax.lab.cli.main as line\n"
         "line.main = lambda: print(sys.argv[1:], os.environ.get('GLIBC_TUNABLES')) or 3\n"
         "sys.exit(entry.start())"
     )

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.cli.main import ATTNJAX, main, parser
 from attnjax.errors import UserError
-from attnjax.runs.catalog import catalog, find
-from attnjax.runs.trust import shipped_folder
+from attnjax.lab.cli.main import ATTNJAX, main, parser
+from attnjax.lab.runs.catalog import catalog, find
+from attnjax.lab.runs.trust import shipped_folder
 from tests.cli.saying import TINY, sentence
 
 HEADS = "model.encoder_layer.self_attention.heads"
@@ -134,7 +134,7 @@ def test_a_full_disk(capsys, monkeypatch, tmp_path, number):
     def full(*_: object) -> None:
         raise OSError(number, "No space left on device", "x/config.json")
 
-    monkeypatch.setattr("attnjax.runs.json_files.write_json", full)
+    monkeypatch.setattr("attnjax.lab.runs.json_files.write_json", full)
     said = sentence(capsys, "run", TINY, "--runs", str(tmp_path))
     assert f"the disk of {tmp_path / 'tiny/scaled/seed-0'} is full" in said
 
@@ -144,7 +144,7 @@ def test_a_bug_shows_its_traceback(monkeypatch, error):
     def wrong() -> None:
         raise error
 
-    monkeypatch.setattr("attnjax.cli.commands.experiments.catalog", wrong)
+    monkeypatch.setattr("attnjax.lab.cli.commands.experiments.catalog", wrong)
     with pytest.raises(type(error), match="a b"):
         main(["list"])
 
@@ -153,7 +153,7 @@ def test_ctrl_c_before_anything_is_trained(capsys, monkeypatch):
     def press(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("attnjax.cli.chosen.find", press)
+    monkeypatch.setattr("attnjax.lab.cli.chosen.find", press)
     assert "interrupted" in sentence(capsys, "run", TINY, code=130)
 
 
@@ -172,7 +172,7 @@ def test_show_prints_every_path_and_the_costs(capsys):
 
 def test_list_is_quick_and_starts_no_jax():
     program = (
-        "import sys; from attnjax.cli.main import main; main(['list']); "
+        "import sys; from attnjax.lab.cli.main import main; main(['list']); "
         "sys.exit('jax' in sys.modules or 'numpy' in sys.modules)"
     )
     before = os.times()
@@ -322,7 +322,7 @@ def test_the_help_that_a_mistake_names_can_be_asked_for(capsys):
 
 def test_help_and_titles_stay_without_docstrings():
     """`python -OO` drops them."""
-    read = "from attnjax.cli.main import main; main(['parts', 'model']); main(['--help'])"
+    read = "from attnjax.lab.cli.main import main; main(['parts', 'model']); main(['--help'])"
     plain, bare = (
         subprocess.run([sys.executable, *flags, "-c", read], capture_output=True).stdout
         for flags in ((), ("-OO",))

@@ -8,13 +8,13 @@ from threading import Thread
 
 import pytest
 
-from attnjax.cli.main import main
-from attnjax.cli.named_file import check_named, write_named
 from attnjax.errors import UserError
+from attnjax.lab.cli.main import main
+from attnjax.lab.cli.named_file import check_named, write_named
 from tests.cli.saying import sentence
 
 WRITES = (
-    "import sys; from pathlib import Path; from attnjax.cli.named_file import write_named\n"
+    "import sys; from pathlib import Path; from attnjax.lab.cli.named_file import write_named\n"
     "print('before'); write_named(Path(sys.argv[1]), 'naïve\\n'); print('behind')\n"
 )
 

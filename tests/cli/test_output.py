@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from attnjax.console import plain_table
+from attnjax.config.console import plain_table
 from tests import tiny
 from tests.cli.saying import TINY
 
@@ -39,7 +39,7 @@ def test_answers_and_json_are_utf_8(run):
     assert done.returncode == 0, done.stderr
     assert b'"on": "valid"' in done.stdout
     program = (
-        "import sys; from attnjax.cli.output import open_streams, write_utf8\n"
+        "import sys; from attnjax.lab.cli.output import open_streams, write_utf8\n"
         "open_streams(); print('\\xe9'); write_utf8(); print('\\xe9'); print('\\ud800')\n"
     )
     command = [sys.executable, "-c", program]
@@ -84,7 +84,7 @@ def test_a_run_goes_on_when_nobody_hears_of_it(tmp_path, streams):
 
 def test_no_file_gets_the_number_of_a_closed_stream(tmp_path):
     program = (
-        "from attnjax.cli.output import open_streams\n"
+        "from attnjax.lab.cli.output import open_streams\n"
         "open_streams(); file = open('file', 'w'); file.write(str(file.fileno()))\n"
         "print('lost'); import os; os.write(2, b'lost')\n"
     )

@@ -3,9 +3,9 @@
 import pytest
 from rich.text import Text
 
-from attnjax.cli.commands.run import planned
-from attnjax.runs.run_folder import RunStatus
-from attnjax.sweeps.dry_run import VariantStatus
+from attnjax.lab.cli.commands.run import planned
+from attnjax.lab.runs.run_folder import RunStatus
+from attnjax.lab.sweeps.dry_run import VariantStatus
 
 
 def status(name: str, pace: float | None) -> VariantStatus:

@@ -5,8 +5,8 @@ from dataclasses import replace
 import jax
 import pytest
 
-from attnjax.cli.main import main
-from attnjax.rehearsal import CHIPS, Topology, chips
+from attnjax.lab.cli.main import main
+from attnjax.lab.rehearsal import CHIPS, Topology, chips
 from tests.cli.saying import TINY, sentence
 
 TRANSLATION = ("vaswani2017", "--setting", "paper", "--on", "v5e:2x4")

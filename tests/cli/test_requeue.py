@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from attnjax.cli.requeue import SIGNALS, requeued
+from attnjax.lab.cli.requeue import SIGNALS, requeued
 
 PROGRAM = """
 import time
-from attnjax.cli.requeue import requeued
+from attnjax.lab.cli.requeue import requeued
 
 with requeued():
     print("ready", flush=True)

@@ -18,8 +18,8 @@ from attnjax.config.walk import field_names
 from attnjax.data.wordpiece import WordPiece
 from attnjax.experiment.design import claim_digest
 from attnjax.experiment.load import load
+from attnjax.lab.runs.trust import shipped_folder
 from attnjax.nn.norm import RMSNorm
-from attnjax.runs.trust import shipped_folder
 
 
 def names(data: Any) -> set[str]:

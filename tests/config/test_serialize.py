@@ -21,7 +21,7 @@ from attnjax.config.vary import vary
 from attnjax.errors import UserError
 from attnjax.evaluation.measures.saturation import Saturation
 from attnjax.experiment.load import load
-from attnjax.runs.trust import shipped_folder
+from attnjax.lab.runs.trust import shipped_folder
 
 FILES = [*sorted(shipped_folder().glob("*.py")), Path(__file__).parents[1] / "tiny.py"]
 

@@ -20,10 +20,10 @@ from attnjax.errors import UserError
 from attnjax.evaluation import Heatmaps, Perplexity
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import load
+from attnjax.lab.runs.trust import shipped_folder
 from attnjax.models.feed_forward import FeedForward, GatedFeedForward
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import PreNorm
-from attnjax.runs.trust import shipped_folder
 
 BASE = Experiment(task=Copy(), model=Transformer())
 SCORE = "model.encoder_layer.self_attention.head.score"

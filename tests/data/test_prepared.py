@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnjax.cli.main import main
 from attnjax.data import preparation, tokenizing
 from attnjax.data.batching import Batching
 from attnjax.data.corpora.parallel_text import ParallelText, Reversed, TabSeparated
@@ -35,6 +34,7 @@ from attnjax.data.vocabulary import Characters, SplitWords
 from attnjax.data.with_test import WithTest
 from attnjax.errors import UserError
 from attnjax.experiment.load import load
+from attnjax.lab.cli.main import main
 
 WORDS = ("ein", "grün@@", "es", "a b", "wörter", "\u2028")
 COUNT = 60

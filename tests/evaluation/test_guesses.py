@@ -16,7 +16,7 @@ from attnjax.data import (
 from attnjax.data.corpus import Corpus
 from attnjax.evaluation.guesses import AskedLabels, by_position, by_table, shares_of_guesses
 from attnjax.experiment.load import load
-from attnjax.runs.catalog import find
+from attnjax.lab.runs.catalog import find
 
 PROGRAM = Path(__file__).parents[2] / "docs" / "programs" / "guesses.py"
 SPLITS = {"train": 300, "valid": 4, "test": 60}

@@ -9,8 +9,6 @@ import pytest
 from attnjax.attention.attention import Attention
 from attnjax.attention.position import Learned
 from attnjax.attention.score import Location
-from attnjax.cli.commands.show import describe
-from attnjax.cli.main import main
 from attnjax.data.corpora.parallel_text import ParallelText, TabSeparated
 from attnjax.data.examples import Encoded, Examples
 from attnjax.data.generated.sequences import Copy
@@ -22,6 +20,8 @@ from attnjax.errors import UserError
 from attnjax.evaluation import Accuracy, Alignment, MetricKey, Saturation
 from attnjax.experiment import Ablation, Claim, Experiment, Published, Setting, Value, vary
 from attnjax.experiment.estimands import RunMetrics
+from attnjax.lab.cli.commands.show import describe
+from attnjax.lab.cli.main import main
 from attnjax.models.classifier import Classifier
 from attnjax.models.rnn_decoders import LuongDecoder
 from attnjax.models.seq2seq import Seq2Seq

@@ -16,8 +16,8 @@ from attnjax.experiment.ablation import Ablation
 from attnjax.experiment.claims import Claim
 from attnjax.experiment.estimands import Difference
 from attnjax.experiment.load import load, load_text
+from attnjax.lab.runs.trust import shipped_folder
 from attnjax.models.captioner import Captioner
-from attnjax.runs.trust import shipped_folder
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 METRICS = {"exact": ExactMatch(), "text": Bleu(), None: None}

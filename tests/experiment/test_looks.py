@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from attnjax.cli.main import main
 from attnjax.errors import UserError
 from attnjax.evaluation.statistics import LEAST_P
 from attnjax.experiment import Ablation, Claim, Value
 from attnjax.experiment.design import design
-from attnjax.results import folder
-from attnjax.results.summary import ClaimRow
-from attnjax.sweeps import sweep
+from attnjax.lab.cli.main import main
+from attnjax.lab.results import folder
+from attnjax.lab.results.summary import ClaimRow
+from attnjax.lab.sweeps import sweep
 from tests.experiment.test_claims import X, runs
 from tests.tiny import base
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from attnjax.cli.main import main
 from attnjax.config.walk import field_names, is_part
 from attnjax.evaluation.training_cost import TrainingCost
 from attnjax.experiment.load import load
-from attnjax.sweeps.costs import Costs
+from attnjax.lab.cli.main import main
+from attnjax.lab.sweeps.costs import Costs
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 ABLATION = load(TINY).ablation
@@ -80,7 +80,7 @@ WAYS = [way for way in ways(ABLATION) if not in_a_variant(way)]
 )
 def test_a_malformed_value_is_one_sentence_or_is_valid(way, capsys, monkeypatch, tmp_path):
     """`attnjax show` loads the file, the corpus, and resolves; what it costs is left out."""
-    monkeypatch.setattr("attnjax.sweeps.costs.costs", lambda *_: Costs(0, FREE))
+    monkeypatch.setattr("attnjax.lab.sweeps.costs.costs", lambda *_: Costs(0, FREE))
     path = tmp_path / "malformed.py"
     refused = 0
     for number, value in enumerate((*MALFORMED, *HUGE)):

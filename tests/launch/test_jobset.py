@@ -4,10 +4,10 @@ from pathlib import Path
 
 import yaml
 
-from attnjax.cli.main import parser
-from attnjax.cli.requeue import REQUEUE
-from attnjax.rehearsal import Topology
-from attnjax.runs.catalog import find
+from attnjax.lab.cli.main import parser
+from attnjax.lab.cli.requeue import REQUEUE
+from attnjax.lab.rehearsal import Topology
+from attnjax.lab.runs.catalog import find
 from attnjax.training.devices import join
 
 ROOT = Path(__file__).parents[2]

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from attnjax.cli.main import parser
-from attnjax.cli.requeue import REQUEUE
-from attnjax.rehearsal import CHIPS, Topology
+from attnjax.lab.cli.main import parser
+from attnjax.lab.cli.requeue import REQUEUE
+from attnjax.lab.rehearsal import CHIPS, Topology
 from attnjax.training.devices import join
 
 ROOT = Path(__file__).parents[2]

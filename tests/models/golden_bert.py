@@ -6,7 +6,7 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.trained.import_bert import BertConfig, Layout, parameters_of
+from attnjax.lab.trained.import_bert import BertConfig, Layout, parameters_of
 
 FILE = Path(__file__).with_name("bert_golden.npz")
 GOLDEN = dict(np.load(FILE).items())

@@ -15,10 +15,10 @@ from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.decoding.generate import generate
 from attnjax.decoding.label import Label
 from attnjax.errors import UserError
+from attnjax.lab.trained.predict import chosen_search
 from attnjax.models.classifier import Classifier
 from attnjax.models.rnn_cells import GRU, LSTM
 from attnjax.models.rnn_encoder import Encoder
-from attnjax.trained.predict import chosen_search
 from attnjax.training.objectives.cross_entropy import cross_entropy
 from tests import jitted
 from tests.models import recurrence_oracle

@@ -3,7 +3,7 @@
 import pytest
 
 from attnjax.errors import UserError
-from attnjax.rehearsal import CHIPS, Topology, chips
+from attnjax.lab.rehearsal import CHIPS, Topology, chips
 
 
 @pytest.mark.parametrize("name, count", [("v5e:2x4", 8), ("v5p:4x4x4", 64), ("h100:8", 8)])

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from attnjax.rehearsal.hlo import Array, parse, trips
+from attnjax.lab.rehearsal.hlo import Array, parse, trips
 
 TPU = """\
 HloModule jit_f, is_scheduled=true

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 
 from attnjax.evaluation.flops import product_flops
-from attnjax.rehearsal.traffic import kernel_bytes
+from attnjax.lab.rehearsal.traffic import kernel_bytes
 
 ROWS, COLUMNS, WIDTH, BLOCK = 512, 256, 128, 128
 

@@ -8,9 +8,9 @@ import pytest
 
 from attnjax.errors import UserError
 from attnjax.evaluation.flops import product_flops
+from attnjax.lab.rehearsal import Topology, rehearse
+from attnjax.lab.sweeps.costs import batch_of_text
 from attnjax.models import Seq2Seq
-from attnjax.rehearsal import Topology, rehearse
-from attnjax.sweeps.costs import batch_of_text
 from attnjax.training import Adam, CrossEntropy, Training
 from attnjax.training.devices import sharding
 from attnjax.training.settings import Recipe

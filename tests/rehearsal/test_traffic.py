@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import pytest
 from jax.sharding import PartitionSpec
 
-from attnjax.rehearsal.hlo import parse
-from attnjax.rehearsal.traffic import Collective, collectives, memory_bytes
+from attnjax.lab.rehearsal.hlo import parse
+from attnjax.lab.rehearsal.traffic import Collective, collectives, memory_bytes
 from tests.rehearsal.test_hlo import TPU
 
 F = 4  # the bytes of a float32

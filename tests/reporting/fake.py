@@ -14,8 +14,8 @@ from attnjax.evaluation.measurement import Better, MetricKey
 from attnjax.evaluation.metric import ExactMatch
 from attnjax.evaluation.sentence_stats import sentences
 from attnjax.evaluation.training_cost import TrainingCost
-from attnjax.results.record import Minutes, Record, RunSource
-from attnjax.results.summary import (
+from attnjax.lab.results.record import Minutes, Record, RunSource
+from attnjax.lab.results.summary import (
     ClaimRow,
     Column,
     Judged,
@@ -24,9 +24,9 @@ from attnjax.results.summary import (
     SlopeLine,
     Summary,
 )
-from attnjax.runs.manifest import Manifest
-from attnjax.runs.result import RunResult
-from attnjax.runs.versions import Machine
+from attnjax.lab.runs.manifest import Manifest
+from attnjax.lab.runs.result import RunResult
+from attnjax.lab.runs.versions import Machine
 
 ENDS_SCRIPT = "</script><script>alert(1)</script><!--"
 WIDTHS = (16, 64)

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.cli.main import main
 from attnjax.config.serialize import to_json
 from attnjax.experiment import Claim, Value
 from attnjax.experiment.load import ExperimentFile, load
-from attnjax.reporting.against_records import against_records, in_short
-from attnjax.results.judging import judge
-from attnjax.results.lines import read_records, write
-from attnjax.results.read import read_runs, recordings, settings_digest
-from attnjax.results.record import Record
-from attnjax.runs.versions import Machine, machine
+from attnjax.lab.cli.main import main
+from attnjax.lab.reporting.against_records import against_records, in_short
+from attnjax.lab.results.judging import judge
+from attnjax.lab.results.lines import read_records, write
+from attnjax.lab.results.read import read_runs, recordings, settings_digest
+from attnjax.lab.results.record import Record
+from attnjax.lab.runs.versions import Machine, machine
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 NOW = "2026-11-24T06:00:00+00:00"

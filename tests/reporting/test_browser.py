@@ -14,7 +14,7 @@ from PIL import Image
 from playwright.sync_api import expect, sync_playwright
 
 from attnjax.config.serialize import to_json
-from attnjax.reporting import page
+from attnjax.lab.reporting import page
 from tests.reporting.fake import ENDS_SCRIPT, sentence, summary, write_runs
 
 CHROMIUM = shutil.which("chromium")

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from attnjax.reporting import drawing, page
+from attnjax.lab.reporting import drawing, page
 from tests.reporting.fake import summary, write_runs
 
 BAR = {"mark": "bar", "data": {"values": [{"a": 1}]}, "encoding": {"x": {"field": "a"}}}

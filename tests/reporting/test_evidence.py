@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from attnjax.evaluation.measurement import MetricKey
-from attnjax.reporting import evidence
-from attnjax.results.summary import ClaimRow, PublishedRow
+from attnjax.lab.reporting import evidence
+from attnjax.lab.results.summary import ClaimRow, PublishedRow
 
 KEY = MetricKey("exact_match")
 ROW = ClaimRow(

@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 
 from attnjax.config.serialize import to_json
-from attnjax.reporting import page
+from attnjax.lab.reporting import page
 from tests.reporting.fake import sentence, summary, write_runs
 
 

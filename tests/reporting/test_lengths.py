@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from attnjax.evaluation.measurement import MetricKey
-from attnjax.reporting import page
-from attnjax.reporting.series import by_length, mechanism
-from attnjax.reporting.table import plain
-from attnjax.results.summary import Summary
+from attnjax.lab.reporting import page
+from attnjax.lab.reporting.series import by_length, mechanism
+from attnjax.lab.reporting.table import plain
+from attnjax.lab.results.summary import Summary
 from tests.reporting.fake import changed_column, column, summary
 
 MEANS = [1.5, 3.5, 7.5, 14.5]

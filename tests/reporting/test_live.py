@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.cli.main import main
 from attnjax.experiment.load import load
-from attnjax.reporting import live
+from attnjax.lab.cli.main import main
+from attnjax.lab.reporting import live
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 RELOADS = '<meta http-equiv="refresh" content="30">'

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from attnjax.evaluation.training_cost import TrainingCost
-from attnjax.reporting import embedded, figure, page, series
-from attnjax.reporting.number import measured
-from attnjax.reporting.page import costs
-from attnjax.reporting.runs import CurvePoint, folders, head_picture, losses, visible
-from attnjax.reporting.table import plain
-from attnjax.results.summary import Change, LeftOut, TunedPoint, TuningRow
+from attnjax.lab.reporting import embedded, figure, page, series
+from attnjax.lab.reporting.number import measured
+from attnjax.lab.reporting.page import costs
+from attnjax.lab.reporting.runs import CurvePoint, folders, head_picture, losses, visible
+from attnjax.lab.reporting.table import plain
+from attnjax.lab.results.summary import Change, LeftOut, TunedPoint, TuningRow
 from tests.reporting.fake import (
     ENDS_SCRIPT,
     ERROR,

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.cli.commands.results import results
 from attnjax.errors import UserError
 from attnjax.experiment import Claim
 from attnjax.experiment.load import ExperimentFile, load
-from attnjax.reporting.found import MOST, FoundRow, findings, first
-from attnjax.reporting.picture import MARK, STYLE, SeedDots, draw, shown
-from attnjax.reporting.recorded import Recorded, of_shipped
-from attnjax.reporting.results_page import differences, draw as draw_all, page, why_unrecorded
-from attnjax.results.lines import read_records
-from attnjax.results.summary import Row
-from attnjax.runs.catalog import find, names
+from attnjax.lab.cli.commands.results import results
+from attnjax.lab.reporting.found import MOST, FoundRow, findings, first
+from attnjax.lab.reporting.picture import MARK, STYLE, SeedDots, draw, shown
+from attnjax.lab.reporting.recorded import Recorded, of_shipped
+from attnjax.lab.reporting.results_page import differences, draw as draw_all, page, why_unrecorded
+from attnjax.lab.results.lines import read_records
+from attnjax.lab.results.summary import Row
+from attnjax.lab.runs.catalog import find, names
 
 ROOT = Path(__file__).parents[2]
 PLACE = re.compile("Table|Figure|section|theorem|footnote|abstract|README", re.IGNORECASE)
@@ -179,7 +179,7 @@ def test_a_picture_is_drawn_again_if_its_numbers_change(tmp_path, monkeypatch):
         drawn.append(metric)
         return '<svg role="img">of the numbers</svg>'
 
-    monkeypatch.setattr("attnjax.reporting.figure.dots", instead)
+    monkeypatch.setattr("attnjax.lab.reporting.figure.dots", instead)
     dots, path = SeedDots(metric="bleu", values={"a": [1.0, 2.0]}), tmp_path / "a.svg"
     assert draw(dots, path)
     assert draw(dots, path)
@@ -231,7 +231,7 @@ def test_numbers_that_are_not_finite_are_not_drawn(experiments, name):
 
 
 def test_only_pictures_of_ours_are_removed(tmp_path, monkeypatch, experiments):
-    monkeypatch.setattr("attnjax.reporting.picture.draw", lambda content, path: False)
+    monkeypatch.setattr("attnjax.lab.reporting.picture.draw", lambda content, path: False)
     theirs, ours = tmp_path / "results" / "logo.svg", tmp_path / "results" / "gone.svg"
     theirs.parent.mkdir()
     theirs.write_text("<svg/>")
@@ -246,6 +246,6 @@ def test_a_picture_that_cannot_be_drawn_is_left_out(tmp_path, monkeypatch):
     def fails(metric, columns):
         raise ValueError("a limit of memory")
 
-    monkeypatch.setattr("attnjax.reporting.figure.dots", fails)
+    monkeypatch.setattr("attnjax.lab.reporting.figure.dots", fails)
     assert not draw(SeedDots(metric="bleu", values={"a": [1.0]}), tmp_path / "a.svg")
     assert not [*tmp_path.iterdir()]

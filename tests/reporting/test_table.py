@@ -6,10 +6,10 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from attnjax.reporting.evidence import best, count, evidence
-from attnjax.reporting.number import estimate, interval, measured, number
-from attnjax.reporting.table import plain, table
-from attnjax.results.summary import Change, LeftOut, Row
+from attnjax.lab.reporting.evidence import best, count, evidence
+from attnjax.lab.reporting.number import estimate, interval, measured, number
+from attnjax.lab.reporting.table import plain, table
+from attnjax.lab.results.summary import Change, LeftOut, Row
 from tests.reporting.fake import EXACT, changed_column, judged, summary
 
 

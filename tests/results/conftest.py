@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.cli.main import main
 from attnjax.config.vary import vary
 from attnjax.experiment import Claim, Value
 from attnjax.experiment.load import ExperimentFile, load
-from attnjax.results.read import read_runs, recordings
-from attnjax.results.record import Record
+from attnjax.lab.cli.main import main
+from attnjax.lab.results.read import read_runs, recordings
+from attnjax.lab.results.record import Record
 from tests.results.of_shares import NOW, TINY
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from attnjax.config.serialize import to_json
 from attnjax.experiment import Claim, Value
 from attnjax.experiment.load import ExperimentFile
-from attnjax.results.read import settings_digest
-from attnjax.results.record import Record
-from attnjax.runs.versions import Machine
+from attnjax.lab.results.read import settings_digest
+from attnjax.lab.results.record import Record
+from attnjax.lab.runs.versions import Machine
 
 TINY = Path(__file__).parents[2] / "tests" / "tiny.py"
 RATE = "optimizer.schedule.value"

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnjax.cli.main import main
 from attnjax.config.sealed import sealed
 from attnjax.errors import UserError
-from attnjax.results.lines import read_records, write
-from attnjax.results.record import Record
-from attnjax.runs.versions import Machine
+from attnjax.lab.cli.main import main
+from attnjax.lab.results.lines import read_records, write
+from attnjax.lab.results.record import Record
+from attnjax.lab.runs.versions import Machine
 from tests.runs.damage import FILE, contents, copied, resealed
 
 ROOT = Path(__file__).parents[2]

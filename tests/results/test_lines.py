@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.results.lines import read_records, write
-from attnjax.results.record import Record
+from attnjax.lab.results.lines import read_records, write
+from attnjax.lab.results.record import Record
 
 ROOT = Path(__file__).parents[2]
 EACH = 60
@@ -16,7 +16,7 @@ ADDS = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from attnjax.results.lines import read_records, write
+from attnjax.lab.results.lines import read_records, write
 first, to, start, count = sys.argv[1:]
 record = replace(read_records(first)[0], source=None)
 print("begins", flush=True)

@@ -6,13 +6,13 @@ import pytest
 
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.experiment import AboveBest, Claim
-from attnjax.reporting.found import findings
-from attnjax.reporting.recorded import recorded
-from attnjax.reporting.results_page import page
-from attnjax.reporting.tally import tally
-from attnjax.results.judging import judge
-from attnjax.results.read import read_runs
-from attnjax.results.stand_in import standing_in
+from attnjax.lab.reporting.found import findings
+from attnjax.lab.reporting.recorded import recorded
+from attnjax.lab.reporting.results_page import page
+from attnjax.lab.reporting.tally import tally
+from attnjax.lab.results.judging import judge
+from attnjax.lab.results.read import read_runs
+from attnjax.lab.results.stand_in import standing_in
 from tests.results.of_shares import at_rate, judged_by, tuned_over, with_shares
 
 

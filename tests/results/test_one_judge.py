@@ -12,15 +12,15 @@ from attnjax.experiment import Claim, Difference, Published, Value
 from attnjax.experiment.design import claim_digest
 from attnjax.experiment.load import ExperimentFile, load
 from attnjax.experiment.tuning import point_name
-from attnjax.reporting.series import by_length, mechanism
-from attnjax.results.judging import judge
-from attnjax.results.lines import read_records, write
-from attnjax.results.read import read_runs, recordings
-from attnjax.results.record import Record
-from attnjax.results.summary import Row, Summary
-from attnjax.runs.json_files import read_sealed
-from attnjax.runs.versions import machine
-from attnjax.trained.attention import keep_attention
+from attnjax.lab.reporting.series import by_length, mechanism
+from attnjax.lab.results.judging import judge
+from attnjax.lab.results.lines import read_records, write
+from attnjax.lab.results.read import read_runs, recordings
+from attnjax.lab.results.record import Record
+from attnjax.lab.results.summary import Row, Summary
+from attnjax.lab.runs.json_files import read_sealed
+from attnjax.lab.runs.versions import machine
+from attnjax.lab.trained.attention import keep_attention
 from tests.runs.hostile import resealed
 
 TINY = Path(__file__).parents[1] / "tiny.py"

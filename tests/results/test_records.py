@@ -18,16 +18,16 @@ from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.packed_array import packed, unpacked
 from attnjax.experiment import Value
 from attnjax.experiment.design import design
-from attnjax.reporting.recorded import Recorded, recorded
-from attnjax.reporting.rerun import rerun_time, rerun_times
-from attnjax.reporting.results_page import in_readme, page
-from attnjax.reporting.tally import standing, tally
-from attnjax.results.fit import fitting
-from attnjax.results.lines import alike, read_records, write
-from attnjax.results.read import read_runs, settings_digest
-from attnjax.results.record import Answers, Minutes, Record
-from attnjax.results.summary import Judged
-from attnjax.runs.versions import machine
+from attnjax.lab.reporting.recorded import Recorded, recorded
+from attnjax.lab.reporting.rerun import rerun_time, rerun_times
+from attnjax.lab.reporting.results_page import in_readme, page
+from attnjax.lab.reporting.tally import standing, tally
+from attnjax.lab.results.fit import fitting
+from attnjax.lab.results.lines import alike, read_records, write
+from attnjax.lab.results.read import read_runs, settings_digest
+from attnjax.lab.results.record import Answers, Minutes, Record
+from attnjax.lab.results.summary import Judged
+from attnjax.lab.runs.versions import machine
 from tests.results.of_shares import judged_by, with_shares
 
 EXACT = MetricKey("exact_match")
@@ -221,7 +221,7 @@ def test_words_may_be_mended_and_regions_not(short):
     [("", 0), ("--xla_cpu_max_isa=SSE4_2", 2), ("--foo --xla_cpu_max_isa=AVX2", 1)],
 )
 def test_the_kind_of_a_machine_has_its_instructions(monkeypatch, flags, kind):
-    from attnjax.runs import versions
+    from attnjax.lab.runs import versions
 
     everything = "fpu sse4_2 avx avx2 avx512f"
     names = ["avx512", "avx2", "sse4_2"]

@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnjax.cli.main import main
 from attnjax.config.override import split
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.experiment import Claim, Difference, Published, Slope, Value
 from attnjax.experiment.load import ExperimentFile, load
-from attnjax.reporting.evidence import verdict
-from attnjax.reporting.table import plain
-from attnjax.results.folder import reload, summarize
-from attnjax.results.judging import _of_planned_steps
-from attnjax.results.summary import Summary
-from attnjax.runs.result import read_result
-from attnjax.runs.run_folder import STEPS, write_result
-from attnjax.sweeps.plan import Sweep, chosen_parts
+from attnjax.lab.cli.main import main
+from attnjax.lab.reporting.evidence import verdict
+from attnjax.lab.reporting.table import plain
+from attnjax.lab.results.folder import reload, summarize
+from attnjax.lab.results.judging import _of_planned_steps
+from attnjax.lab.results.summary import Summary
+from attnjax.lab.runs.result import read_result
+from attnjax.lab.runs.run_folder import STEPS, write_result
+from attnjax.lab.sweeps.plan import Sweep, chosen_parts
 from tests.experiment.test_claims import runs
 
 TINY = Path(__file__).parents[1] / "tiny.py"

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from attnjax.files import file_digest
-from attnjax.runs.json_files import read_sealed, write_sealed
-from attnjax.trained.export import RECORD, write_record
+from attnjax.lab.runs.json_files import read_sealed, write_sealed
+from attnjax.lab.trained.export import RECORD, write_record
 
 
 def resealed(path: Path, /, **values: Any) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.cli.main import main
-from attnjax.results.lines import read_records
-from attnjax.training.loop.run_state import RunGroup
+from attnjax.lab.cli.main import main
+from attnjax.lab.loop.run_state import RunGroup
+from attnjax.lab.results.lines import read_records
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 OPTIONS = ["--variant", "cosine", "--seeds", "1"]

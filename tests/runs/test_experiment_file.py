@@ -13,15 +13,15 @@ import jax
 import numpy as np
 import pytest
 
-from attnjax.cli.main import main
 from attnjax.errors import UserError
-from attnjax.runs.json_files import read_sealed, write_sealed
-from attnjax.runs.manifest import Manifest, experiment_file, load_copy
-from attnjax.runs.provenance import changed_definitions
-from attnjax.runs.trust import file_of_text, shipped_folder
-from attnjax.trained.export import import_export
-from attnjax.trained.trained_run import open_trained
-from attnjax.training.checkpoints.checkpoint import Checkpoints, average
+from attnjax.lab.checkpoints.checkpoint import Checkpoints, average
+from attnjax.lab.cli.main import main
+from attnjax.lab.runs.json_files import read_sealed, write_sealed
+from attnjax.lab.runs.manifest import Manifest, experiment_file, load_copy
+from attnjax.lab.runs.provenance import changed_definitions
+from attnjax.lab.runs.trust import file_of_text, shipped_folder
+from attnjax.lab.trained.export import import_export
+from attnjax.lab.trained.trained_run import open_trained
 
 TEXT = (Path(__file__).parents[1] / "tiny.py").read_text()
 SHARPNESS = "    sharpness: float = 5.0\n"
@@ -284,7 +284,7 @@ def test_a_lengthened_run_keeps_its_result_until_it_has_a_longer_checkpoint(
 
     with monkeypatch.context() as patched:
         if when == "before":
-            patched.setattr("attnjax.training.loop.loop.train", fail)
+            patched.setattr("attnjax.lab.loop.loop.train", fail)
         else:  # the rows of the steps are in the log by then
             patched.setattr(Checkpoints, "save", fail)
         with pytest.raises(RuntimeError, match="a bug"):

@@ -11,18 +11,18 @@ from typing import Any
 import jax
 import pytest
 
-from attnjax.cli.main import main
-from attnjax.cli.output import keep_compiled
 from attnjax.config.vary import vary
 from attnjax.data.corpora.tfds import data_folder
 from attnjax.data.vocabulary import CharacterVocabulary
 from attnjax.errors import NoCorpus, UserError
 from attnjax.experiment.load import load, load_text
 from attnjax.files import file_digest
-from attnjax.runs import failures
-from attnjax.runs.initial_parameters import source_of
-from attnjax.runs.json_files import read_sealed
-from attnjax.runs.lease import holder
+from attnjax.lab.cli.main import main
+from attnjax.lab.cli.output import keep_compiled
+from attnjax.lab.runs import failures
+from attnjax.lab.runs.initial_parameters import source_of
+from attnjax.lab.runs.json_files import read_sealed
+from attnjax.lab.runs.lease import holder
 from tests.cli.saying import TINY, sentence
 from tests.runs.hostile import resealed
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save
 
-from attnjax.runs.json_files import read_sealed
-from attnjax.trained.export import export, import_export
-from attnjax.trained.trained_run import open_trained
+from attnjax.lab.runs.json_files import read_sealed
+from attnjax.lab.trained.export import export, import_export
+from attnjax.lab.trained.trained_run import open_trained
 from tests.cli.saying import sentence
 from tests.runs.hostile import re_exported, resealed
 

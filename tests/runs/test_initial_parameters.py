@@ -17,18 +17,18 @@ from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import UserError
 from attnjax.evaluation.measurement import Measurement
 from attnjax.experiment.load import load
-from attnjax.models.bert import BertEncoder, bert_layer
-from attnjax.runs.initial_parameters import (
+from attnjax.lab.checkpoints.checkpoint import average
+from attnjax.lab.loop.run_state import Run
+from attnjax.lab.runs.initial_parameters import (
     check_initial_parameters,
     source_of,
     with_initial_parameters,
 )
-from attnjax.runs.result import read_result
-from attnjax.sweeps.dry_run import dry_run
-from attnjax.sweeps.plan import Sweep
-from attnjax.sweeps.sweep import sweep
-from attnjax.training.checkpoints.checkpoint import average
-from attnjax.training.loop.run_state import Run
+from attnjax.lab.runs.result import read_result
+from attnjax.lab.sweeps.dry_run import dry_run
+from attnjax.lab.sweeps.plan import Sweep
+from attnjax.lab.sweeps.sweep import sweep
+from attnjax.models.bert import BertEncoder, bert_layer
 from attnjax.training.train_setup import TrainSetup
 
 pytestmark = pytest.mark.long

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.runs import lease
-from attnjax.runs.lease import Lost, Taken, holder, leased
+from attnjax.lab.runs import lease
+from attnjax.lab.runs.lease import Lost, Taken, holder, leased
 
 HOLD = """
 import os, sys
 from pathlib import Path
-from attnjax.runs import lease
+from attnjax.lab.runs import lease
 
 folder, machine, locks = sys.argv[1:]
 lease._machine = lambda: machine or str(os.getpid())

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.cli.main import main
 from attnjax.config import packages
 from attnjax.errors import UserError
 from attnjax.experiment.load import load
-from attnjax.results.folder import summarize
-from attnjax.runs import provenance
-from attnjax.runs.json_files import read_sealed, write_sealed
-from attnjax.runs.manifest import CONFIG, manifest
-from attnjax.runs.run_folder import RESULT
-from attnjax.training.loop import loop
+from attnjax.lab.cli.main import main
+from attnjax.lab.loop import loop
+from attnjax.lab.results.folder import summarize
+from attnjax.lab.runs import provenance
+from attnjax.lab.runs.json_files import read_sealed, write_sealed
+from attnjax.lab.runs.manifest import CONFIG, manifest
+from attnjax.lab.runs.run_folder import RESULT
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 

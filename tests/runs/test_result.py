@@ -5,10 +5,10 @@ import math
 from dataclasses import replace
 
 from attnjax.evaluation.measurement import MeasurementRecord
-from attnjax.runs.manifest import Manifest
-from attnjax.runs.result import RunResult, read_result
-from attnjax.runs.run_folder import write_result
-from attnjax.training.loop.run_state import TrainResult
+from attnjax.lab.loop.run_state import TrainResult
+from attnjax.lab.runs.manifest import Manifest
+from attnjax.lab.runs.result import RunResult, read_result
+from attnjax.lab.runs.run_folder import write_result
 
 OUTCOME = TrainResult(
     params={}, step=6, averaged=[3, 6], epochs=2, seconds=1.5, stopped="steps", best=0.25

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from attnjax.cli.main import main
 from attnjax.config.override import split
 from attnjax.errors import UserError
 from attnjax.experiment.load import load
-from attnjax.runs import failures, run_folder
-from attnjax.runs.lease import leased
-from attnjax.runs.manifest import Manifest
-from attnjax.runs.result import read_result
-from attnjax.runs.run_folder import RunStatus, status
-from attnjax.sweeps.plan import Sweep
-from attnjax.sweeps.sweep import sweep
+from attnjax.lab.cli.main import main
+from attnjax.lab.runs import failures, run_folder
+from attnjax.lab.runs.lease import leased
+from attnjax.lab.runs.manifest import Manifest
+from attnjax.lab.runs.result import read_result
+from attnjax.lab.runs.run_folder import RunStatus, status
+from attnjax.lab.sweeps.plan import Sweep
+from attnjax.lab.sweeps.sweep import sweep
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 STEPS = ["--training.steps", "1"]

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnjax.cli.main import main
 from attnjax.files import file_digest
-from attnjax.runs.json_files import read_sealed
+from attnjax.lab.cli.main import main
+from attnjax.lab.runs.json_files import read_sealed
 from tests.cli.saying import sentence
 from tests.runs.damage import FILE, changed, contents, copied, resealed
 from tests.runs.hostile import resealed as with_values

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.cli.main import main
-from attnjax.runs.versions import machine
+from attnjax.lab.cli.main import main
+from attnjax.lab.runs.versions import machine
 
 
 def test_the_version_of_a_copy_that_is_not_installed(capsys, monkeypatch):

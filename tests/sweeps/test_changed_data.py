@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.cli.main import main
-from attnjax.runs.json_files import read_sealed
-from attnjax.training.loop.run_state import RunGroup
+from attnjax.lab.cli.main import main
+from attnjax.lab.loop.run_state import RunGroup
+from attnjax.lab.runs.json_files import read_sealed
 from tests.runs.hostile import resealed
 
 EXPERIMENT = '''"""Does it translate numbers?"""

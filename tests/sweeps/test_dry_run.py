@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.cli.main import main
 from attnjax.data import preparation
 from attnjax.experiment.load import load
-from attnjax.runs import failures
-from attnjax.runs.lease import leased
-from attnjax.runs.run_folder import RunStatus
-from attnjax.sweeps.dry_run import dry_run
-from attnjax.sweeps.plan import Sweep
+from attnjax.lab.cli.main import main
+from attnjax.lab.runs import failures
+from attnjax.lab.runs.lease import leased
+from attnjax.lab.runs.run_folder import RunStatus
+from attnjax.lab.sweeps.dry_run import dry_run
+from attnjax.lab.sweeps.plan import Sweep
 
 pytestmark = pytest.mark.long
 

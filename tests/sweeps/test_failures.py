@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from attnjax.cli.main import main
 from attnjax.errors import MachineError, UserError
-from attnjax.runs import failures
-from attnjax.runs.failures import SweepFailures
-from attnjax.sweeps import division, sweep
-from attnjax.training.loop import loop
+from attnjax.lab.cli.main import main
+from attnjax.lab.loop import loop
+from attnjax.lab.runs import failures
+from attnjax.lab.runs.failures import SweepFailures
+from attnjax.lab.sweeps import division, sweep
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 TRAIN = loop.train

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.cli.main import main
 from attnjax.experiment.load import load
-from attnjax.runs.json_files import write_sealed
-from attnjax.runs.manifest import manifest, read
-from attnjax.sweeps import division
-from attnjax.sweeps.division import seed_groups
-from attnjax.sweeps.plan import PlannedRun
+from attnjax.lab.cli.main import main
+from attnjax.lab.runs.json_files import write_sealed
+from attnjax.lab.runs.manifest import manifest, read
+from attnjax.lab.sweeps import division
+from attnjax.lab.sweeps.division import seed_groups
+from attnjax.lab.sweeps.plan import PlannedRun
 from attnjax.training.train_setup import TrainSetup
 
 TINY = Path(__file__).parents[1] / "tiny.py"

@@ -5,8 +5,8 @@ import io
 import sys
 from pathlib import Path
 
-from attnjax.cli.main import main
-from attnjax.reporting.runs import hypotheses, references
+from attnjax.lab.cli.main import main
+from attnjax.lab.reporting.runs import hypotheses, references
 
 EXPERIMENT = '''
 """Which label?  Nobody 2026."""

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.cli.main import main
 from attnjax.decoding.sample import Sample
-from attnjax.trained.evaluate import evaluate
-from attnjax.trained.trained_run import open_trained
+from attnjax.lab.cli.main import main
+from attnjax.lab.trained.evaluate import evaluate
+from attnjax.lab.trained.trained_run import open_trained
 from tests.cli.saying import sentence
 
 EXPERIMENT = '''

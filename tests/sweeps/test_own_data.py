@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnjax.cli.main import main
 from attnjax.data.generated.sequences import Copy
 from attnjax.data.loaded import Corpora
-from attnjax.trained.evaluate import evaluate
-from attnjax.trained.trained_run import open_trained
-from attnjax.training.loop.run_state import RunGroup
+from attnjax.lab.cli.main import main
+from attnjax.lab.loop.run_state import RunGroup
+from attnjax.lab.trained.evaluate import evaluate
+from attnjax.lab.trained.trained_run import open_trained
 from attnjax.training.train_setup import TrainSetup
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")

@@ -12,26 +12,26 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from attnjax.cli.main import main
 from attnjax.config.override import Override
 from attnjax.errors import MachineError
 from attnjax.experiment.load import load
-from attnjax.runs.lease import holder, leased
-from attnjax.sweeps import sweep
-from attnjax.sweeps.plan import Sweep
-from attnjax.sweeps.worker import Member
-from attnjax.training.loop import loop
+from attnjax.lab.cli.main import main
+from attnjax.lab.loop import loop
+from attnjax.lab.runs.lease import holder, leased
+from attnjax.lab.sweeps import sweep
+from attnjax.lab.sweeps.plan import Sweep
+from attnjax.lab.sweeps.worker import Member
 from tests.runs.test_lease import hold
 from tests.sweeps.test_ties import TIED
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 PROGRAM = """
 import sys
-from attnjax.sweeps import sweep
+from attnjax.lab.sweeps import sweep
 sweep.SECONDS_BETWEEN_LOOKS = 0.1
 from rich.console import Console
 
-from attnjax.cli.main import main
+from attnjax.lab.cli.main import main
 from attnjax.config.override import Override
 from attnjax.errors import MachineError
 sys.exit(main(sys.argv[1:]))

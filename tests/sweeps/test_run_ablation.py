@@ -11,23 +11,23 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from attnjax.cli.main import main
 from attnjax.config.override import split
 from attnjax.config.serialize import from_json
 from attnjax.errors import UserError
 from attnjax.evaluation.attention_record import SENTENCES
 from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.experiment.load import load
-from attnjax.results.folder import reload, summarize
-from attnjax.results.summary import LeftOut, Summary
-from attnjax.runs.json_files import write_sealed
-from attnjax.runs.manifest import manifest
-from attnjax.runs.result import read_result
-from attnjax.sweeps.checks import check_folders
-from attnjax.sweeps.plan import Sweep
-from attnjax.sweeps.sweep import sweep
-from attnjax.training.log import metrics_log
-from attnjax.training.loop.run_state import RunGroup
+from attnjax.lab.cli.main import main
+from attnjax.lab.log import metrics_log
+from attnjax.lab.loop.run_state import RunGroup
+from attnjax.lab.results.folder import reload, summarize
+from attnjax.lab.results.summary import LeftOut, Summary
+from attnjax.lab.runs.json_files import write_sealed
+from attnjax.lab.runs.manifest import manifest
+from attnjax.lab.runs.result import read_result
+from attnjax.lab.sweeps.checks import check_folders
+from attnjax.lab.sweeps.plan import Sweep
+from attnjax.lab.sweeps.sweep import sweep
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 FILES = {
@@ -158,7 +158,7 @@ def test_what_is_not_trained_to_its_end_says_so(tiny_runs, tmp_path, capsys):
 
 
 def test_what_a_variant_cannot_train_on_is_said_before_any_is_trained(tmp_path, monkeypatch):
-    monkeypatch.setattr("attnjax.training.loop.loop.train", None)
+    monkeypatch.setattr("attnjax.lab.loop.loop.train", None)
     text = Path(TINY).read_text()
     score = '{"model.encoder_layer.self_attention.head.score": Cosine()}'
     assert score in text
@@ -186,7 +186,7 @@ ablation = Ablation(base=base, variants={"scaled": base, "flat": vary(base, {"me
 
 
 def test_a_metric_with_a_mistake_is_said_before_any_is_trained(tmp_path, monkeypatch):
-    monkeypatch.setattr("attnjax.training.loop.loop.train", None)
+    monkeypatch.setattr("attnjax.lab.loop.loop.train", None)
     (tmp_path / "flat.py").write_text(Path(TINY).read_text() + FLAT)
     loaded = load(tmp_path / "flat.py")
     plan = Sweep(loaded=loaded, variants=(), seeds=1, folder=tmp_path, overrides=())
@@ -196,7 +196,7 @@ def test_a_metric_with_a_mistake_is_said_before_any_is_trained(tmp_path, monkeyp
 
 
 def test_what_is_there_is_not_run_again(tiny_runs, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("attnjax.training.loop.loop.train", None)
+    monkeypatch.setattr("attnjax.lab.loop.loop.train", None)
     folder = shutil.copytree(tiny_runs / "tiny", tmp_path / "tiny")
     before = stamps(folder)
     assert main(["run", TINY, "--runs", str(tmp_path)]) == 0

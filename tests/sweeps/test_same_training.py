@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 import attnjax
-from attnjax.cli.main import main
 from attnjax.config.serialize import OWN, parse_json
 from attnjax.config.vary import vary
 from attnjax.decoding.beam import Beam
 from attnjax.experiment.experiment import training_of
 from attnjax.experiment.load import load
-from attnjax.runs import same_training
-from attnjax.runs.json_files import write_sealed
-from attnjax.runs.lease import leased
-from attnjax.runs.manifest import CONFIG, read
-from attnjax.runs.same_training import copy_same_training
+from attnjax.lab.cli.main import main
+from attnjax.lab.runs import same_training
+from attnjax.lab.runs.json_files import write_sealed
+from attnjax.lab.runs.lease import leased
+from attnjax.lab.runs.manifest import CONFIG, read
+from attnjax.lab.runs.same_training import copy_same_training
 from attnjax.training.settings import Scoring
 
 DECODED = """

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.cli.main import main
 from attnjax.config.serialize import parse_json
-from attnjax.trained.evaluate import evaluate
-from attnjax.trained.trained_run import open_trained
-from attnjax.training.log.metrics_log import read
+from attnjax.lab.cli.main import main
+from attnjax.lab.log.metrics_log import read
+from attnjax.lab.trained.evaluate import evaluate
+from attnjax.lab.trained.trained_run import open_trained
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 WORDS = ["training.scoring:scoring", "--training.scoring.decides", "score"]

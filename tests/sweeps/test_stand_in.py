@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import attnjax
-from attnjax.cli.main import main
 from attnjax.config.override import split
 from attnjax.config.sealed import sealed
 from attnjax.config.serialize import to_json
@@ -20,16 +19,17 @@ from attnjax.errors import UserError
 from attnjax.experiment import Claim, Difference
 from attnjax.experiment.design import tuning_digest
 from attnjax.experiment.load import ExperimentFile, load
-from attnjax.reporting.table import plain
-from attnjax.results.fit import fitting
-from attnjax.results.folder import summarize
-from attnjax.results.lines import read_records, write
-from attnjax.results.read import read_runs, recordings, settings_digest
-from attnjax.results.record import Record
-from attnjax.runs.versions import Machine, machine
-from attnjax.sweeps.checks import compared
-from attnjax.sweeps.plan import Sweep
-from attnjax.sweeps.recorded import of_records
+from attnjax.lab.cli.main import main
+from attnjax.lab.reporting.table import plain
+from attnjax.lab.results.fit import fitting
+from attnjax.lab.results.folder import summarize
+from attnjax.lab.results.lines import read_records, write
+from attnjax.lab.results.read import read_runs, recordings, settings_digest
+from attnjax.lab.results.record import Record
+from attnjax.lab.runs.versions import Machine, machine
+from attnjax.lab.sweeps.checks import compared
+from attnjax.lab.sweeps.plan import Sweep
+from attnjax.lab.sweeps.recorded import of_records
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 NOW = "2026-11-24T06:00:00+00:00"
@@ -312,7 +312,7 @@ def test_shipped_records_count_beside_those_of_the_current_folder(
     folder, path, tmp_path, monkeypatch, capsys
 ):
     """`attnjax record runs/mine` makes ./records, which must not hide them."""
-    monkeypatch.setattr("attnjax.runs.catalog.shipped_records", lambda: folder)
+    monkeypatch.setattr("attnjax.lab.runs.catalog.shipped_records", lambda: folder)
     monkeypatch.chdir(tmp_path)
     assert main(["run", str(path), "--records"]) == 0
     assert main(["record", str(tmp_path / "runs" / "mine")]) == 0

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 import attnjax
-from attnjax.cli.main import main
 from attnjax.data.vocabularies import Vocabularies, joint, load_vocabularies
 from attnjax.data.vocabulary import SplitWords
 from attnjax.errors import UserError
 from attnjax.experiment.load import load
-from attnjax.runs.manifest import manifest
-from attnjax.runs.run_folder import claim_folder
+from attnjax.lab.cli.main import main
+from attnjax.lab.runs.manifest import manifest
+from attnjax.lab.runs.run_folder import claim_folder
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
 ALIGN = "model.decoder_layer.cross_attention.head.align"
@@ -90,7 +90,7 @@ def test_too_little_memory(capsys, monkeypatch, error):
     def hungry() -> None:
         raise error
 
-    monkeypatch.setattr("attnjax.cli.commands.experiments.catalog", hungry)
+    monkeypatch.setattr("attnjax.lab.cli.commands.experiments.catalog", hungry)
     assert main(["list"]) == 2
     said = capsys.readouterr().err
     assert "--training.device_tokens" in said
@@ -136,7 +136,7 @@ ablation = replace(whole, claims=(Claim(text="It holds.", estimand=ESTIMAND, low
 def test_a_claim_about_what_is_not_measured_is_refused_before_training(
     capsys, monkeypatch, tmp_path, estimand, problem
 ):
-    monkeypatch.setattr("attnjax.training.loop.loop.train", None)  # a training would fail
+    monkeypatch.setattr("attnjax.lab.loop.loop.train", None)  # a training would fail
     path = tmp_path / "wrong.py"
     path.write_text(WRONG.replace("ESTIMAND", estimand))
     assert main(["run", str(path), "--runs", str(tmp_path)]) == 2

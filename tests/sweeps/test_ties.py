@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.cli.main import main
 from attnjax.experiment.load import load
-from attnjax.reporting.recorded import recorded
-from attnjax.reporting.results_page import page
-from attnjax.results.folder import reload, summarize
-from attnjax.results.lines import read_records
-from attnjax.sweeps import plan as planning
-from attnjax.sweeps.plan import Sweep
-from attnjax.training.loop import loop
+from attnjax.lab.cli.main import main
+from attnjax.lab.loop import loop
+from attnjax.lab.reporting.recorded import recorded
+from attnjax.lab.reporting.results_page import page
+from attnjax.lab.results.folder import reload, summarize
+from attnjax.lab.results.lines import read_records
+from attnjax.lab.sweeps import plan as planning
+from attnjax.lab.sweeps.plan import Sweep
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 TIED = """

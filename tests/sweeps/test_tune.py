@@ -11,24 +11,24 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from attnjax.cli.main import main
 from attnjax.config.override import split
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
 from attnjax.experiment.load import load
 from attnjax.experiment.tuning import point_name
-from attnjax.reporting.table import plain
-from attnjax.results.folder import reload, summarize
-from attnjax.results.summary import Summary
-from attnjax.sweeps import division, plan as planning, train
-from attnjax.sweeps.checks import check_corpus
-from attnjax.sweeps.division import tuning_groups
-from attnjax.sweeps.finish import validation_score
-from attnjax.sweeps.plan import Sweep
-from attnjax.sweeps.sweep import sweep
-from attnjax.trained.evaluate import evaluate
-from attnjax.trained.trained_run import open_trained
-from attnjax.training.loop import loop
+from attnjax.lab.cli.main import main
+from attnjax.lab.loop import loop
+from attnjax.lab.reporting.table import plain
+from attnjax.lab.results.folder import reload, summarize
+from attnjax.lab.results.summary import Summary
+from attnjax.lab.sweeps import division, plan as planning, train
+from attnjax.lab.sweeps.checks import check_corpus
+from attnjax.lab.sweeps.division import tuning_groups
+from attnjax.lab.sweeps.finish import validation_score
+from attnjax.lab.sweeps.plan import Sweep
+from attnjax.lab.sweeps.sweep import sweep
+from attnjax.lab.trained.evaluate import evaluate
+from attnjax.lab.trained.trained_run import open_trained
 from tests.training.looping import interrupt
 
 TINY = Path(__file__).parents[1] / "tiny.py"

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from attnjax import machine
+from attnjax.config import machine
 from attnjax.errors import UserError
-from attnjax.sweeps import worker_devices as module
-from attnjax.sweeps.worker_devices import UsableDevices, usable_devices, worker_devices
+from attnjax.lab.sweeps import worker_devices as module
+from attnjax.lab.sweeps.worker_devices import UsableDevices, usable_devices, worker_devices
 
 CUDA, TPU = "CUDA_VISIBLE_DEVICES", "TPU_VISIBLE_CHIPS"
 BOUNDS = {"TPU_PROCESS_BOUNDS": "1,1,1", "TPU_CHIPS_PER_PROCESS_BOUNDS": "1,1,1"}

@@ -17,18 +17,18 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.console import PlainConsole
+from attnjax.config.console import PlainConsole
 from attnjax.errors import Interrupted, MachineError
-from attnjax.runs.lease import holder
-from attnjax.sweeps.worker_devices import WorkerDevice
-from attnjax.sweeps.workers import work
+from attnjax.lab.runs.lease import holder
+from attnjax.lab.sweeps.worker_devices import WorkerDevice
+from attnjax.lab.sweeps.workers import work
 from tests.sweeps.test_processes import results
 from tests.sweeps.test_ties import TIED
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 HEAD = """
 import os, signal, sys, time
-from attnjax.sweeps.worker import Worker
+from attnjax.lab.sweeps.worker import Worker
 place = int(os.environ["ATTNJAX_WORKER"].split('"place": ')[1][0])
 worker = Worker.begun(os.environ)
 def say(line):
@@ -189,9 +189,9 @@ except KeyboardInterrupt:
 """
     command = [sys.executable, "-c", HEAD + program, str(tmp_path)]
     starting = f"""
-from attnjax.console import PlainConsole
-from attnjax.sweeps.worker_devices import WorkerDevice
-from attnjax.sweeps.workers import work
+from attnjax.config.console import PlainConsole
+from attnjax.lab.sweeps.worker_devices import WorkerDevice
+from attnjax.lab.sweeps.workers import work
 work({command!r}, [WorkerDevice()] * 2, PlainConsole(stderr=True))
 """
     with subprocess.Popen([sys.executable, "-c", starting]) as parent:
@@ -206,8 +206,8 @@ work({command!r}, [WorkerDevice()] * 2, PlainConsole(stderr=True))
 # ------------------------------------------------------------------ whole sweeps
 
 ASLEEP = """
-import attnjax.sweeps.sweep
-attnjax.sweeps.sweep.SECONDS_BETWEEN_LOOKS = 3600.0
+import attnjax.lab.sweeps.sweep
+attnjax.lab.sweeps.sweep.SECONDS_BETWEEN_LOOKS = 3600.0
 """
 
 

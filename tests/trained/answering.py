@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from attnjax.trained.open_run import OpenRun
-from attnjax.trained.trained_run import Trained
+from attnjax.lab.trained.open_run import OpenRun
+from attnjax.lab.trained.trained_run import Trained
 
 
 def translate(trained: Trained, lines: Sequence[str], *, beam: int | None = None) -> list[str]:

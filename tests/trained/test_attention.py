@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from attnjax.config.serialize import from_json, parse_json
-from attnjax.runs.result import read_result
-from attnjax.runs.run_folder import damaged_files
-from attnjax.trained.attention import keep_attention
+from attnjax.lab.runs.result import read_result
+from attnjax.lab.runs.run_folder import damaged_files
+from attnjax.lab.trained.attention import keep_attention
 
 
 def test_more_sentences_begin_with_those_that_were_kept(tiny_runs, tmp_path):

@@ -12,18 +12,18 @@ from sacrebleu.significance import PairedTest
 from scipy.special import rel_entr
 from scipy.stats import chi2
 
-from attnjax.cli.main import main
 from attnjax.errors import UserError
 from attnjax.evaluation import Bleu, ExactMatch
 from attnjax.evaluation.sentence_stats import sentences
-from attnjax.trained.comparison import (
+from attnjax.lab.cli.main import main
+from attnjax.lab.trained.comparison import (
     AnswerPair,
     attention_agreement,
     compare,
     most_different,
     paired,
 )
-from attnjax.trained.trained_run import open_trained
+from attnjax.lab.trained.trained_run import open_trained
 from attnjax.training.objectives.base import shifted
 
 random = np.random.default_rng(1)
@@ -79,7 +79,7 @@ def test_mcnemar_is_near_its_chi_square():
 
 def test_the_command(tiny_runs, capsys, monkeypatch):
     pair = AnswerPair(7, "0 1", "1 0", "1 0", "")
-    monkeypatch.setattr("attnjax.trained.comparison.most_different", lambda *_: [pair])
+    monkeypatch.setattr("attnjax.lab.trained.comparison.most_different", lambda *_: [pair])
     scaled, cosine = (tiny_runs / "tiny" / name / "seed-0" for name in ("scaled", "cosine"))
     capsys.readouterr()
     words = ["compare", str(scaled), str(cosine), "--sentences", "2", "--attention"]

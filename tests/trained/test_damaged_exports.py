@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save
 
-from attnjax.cli.main import main
 from attnjax.errors import UserError
-from attnjax.trained.export import RECORD, export, import_export, write_record
-from attnjax.trained.trained_run import open_trained
+from attnjax.lab.cli.main import main
+from attnjax.lab.trained.export import RECORD, export, import_export, write_record
+from attnjax.lab.trained.trained_run import open_trained
 from tests.cli.saying import sentence
 from tests.runs.damage import FILE, contents, copied, resealed
 from tests.runs.hostile import re_exported, resealed as with_values
@@ -115,7 +115,7 @@ def test_an_export_of_a_strangers_run_follows_no_link(tiny_runs, tmp_path, capsy
 
 
 def with_width(folder: Path, width: int) -> dict[str, Any]:
-    from attnjax.runs.json_files import read_sealed
+    from attnjax.lab.runs.json_files import read_sealed
 
     settings = read_sealed(folder / "config.json")["settings"]
     settings["model"]["width"] = width

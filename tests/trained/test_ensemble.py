@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from attnjax.attention.position import Learned
-from attnjax.cli.main import main
 from attnjax.config.override import split
 from attnjax.config.vary import vary
 from attnjax.data.vocabularies import joint
 from attnjax.data.vocabulary import WordVocabulary
 from attnjax.decoding.sample import Sample
 from attnjax.errors import UserError
+from attnjax.lab.cli.main import main
+from attnjax.lab.trained.evaluate import evaluate
+from attnjax.lab.trained.trained_run import Trained, ensemble, open_trained, with_overrides
 from attnjax.models.ensemble import Ensemble
-from attnjax.trained.evaluate import evaluate
-from attnjax.trained.trained_run import Trained, ensemble, open_trained, with_overrides
 from tests.trained.answering import translate
 
 pytestmark = pytest.mark.long

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from flax import traverse_util
 
-from attnjax.cli.main import main, parser
 from attnjax.config.override import Override
 from attnjax.data.corpora.parallel_text import read_pairs
 from attnjax.errors import UserError
-from attnjax.trained.evaluate import evaluate, evaluate_files
-from attnjax.trained.open_run import OpenRun
-from attnjax.trained.predict import MAX_SYMBOLS
-from attnjax.trained.trained_run import Trained, open_trained, with_overrides
+from attnjax.lab.cli.main import main, parser
+from attnjax.lab.trained.evaluate import evaluate, evaluate_files
+from attnjax.lab.trained.open_run import OpenRun
+from attnjax.lab.trained.predict import MAX_SYMBOLS
+from attnjax.lab.trained.trained_run import Trained, open_trained, with_overrides
 from tests.trained.answering import translate
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")

@@ -13,12 +13,12 @@ import pytest
 from flax import traverse_util
 from safetensors.numpy import load_file
 
-from attnjax.cli.main import main
 from attnjax.errors import UserError
-from attnjax.runs.initial_parameters import params_digest
-from attnjax.trained import export as export_module
-from attnjax.trained.export import export, import_export
-from attnjax.trained.trained_run import open_trained
+from attnjax.lab.cli.main import main
+from attnjax.lab.runs.initial_parameters import params_digest
+from attnjax.lab.trained import export as export_module
+from attnjax.lab.trained.export import export, import_export
+from attnjax.lab.trained.trained_run import open_trained
 from tests.cli.saying import TINY, sentence
 from tests.runs.hostile import resealed
 

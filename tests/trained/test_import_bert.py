@@ -10,16 +10,16 @@ import pytest
 from flax import traverse_util
 from safetensors.numpy import load_file, save_file
 
-from attnjax.cli.main import main
 from attnjax.config.vary import vary
 from attnjax.errors import UserError
 from attnjax.experiment.load import load
+from attnjax.lab.cli.main import main
+from attnjax.lab.runs.initial_parameters import check_initial_parameters
+from attnjax.lab.trained.bert_tokenizer import warn_of_lost_pieces, word_pieces
+from attnjax.lab.trained.import_bert import import_bert
+from attnjax.lab.trained.trained_run import open_trained
 from attnjax.models.base import logits
 from attnjax.models.bert_heads import BertClassifier
-from attnjax.runs.initial_parameters import check_initial_parameters
-from attnjax.trained.bert_tokenizer import warn_of_lost_pieces, word_pieces
-from attnjax.trained.import_bert import import_bert
-from attnjax.trained.trained_run import open_trained
 from tests.models.golden_bert import GOLDEN, ORDER, STATE, WORDS, source
 from tests.trained.answering import translate
 

@@ -14,6 +14,7 @@ from attnjax.data.generated.sequences import Copy
 from attnjax.data.special_tokens import START
 from attnjax.errors import UserError
 from attnjax.experiment import Experiment
+from attnjax.lab.trained.open_run import OpenRun
 from attnjax.models.labeler import Labeler
 from attnjax.models.rnn_decoders import BahdanauDecoder
 from attnjax.models.rnn_encoder import Encoder
@@ -21,7 +22,6 @@ from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
 from attnjax.nn.paths import flat, unflat
-from attnjax.trained.open_run import OpenRun
 from tests import jitted
 
 SOURCE, TARGET = "1 2 3", "3 2"

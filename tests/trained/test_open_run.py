@@ -1,4 +1,4 @@
-"""`attnjax.open`, `attnjax.run` and `attnjax.results`: what a notebook calls."""
+"""`attnjax.open`, `attnjax.run` and `attnjax.lab.results`: what a notebook calls."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,12 +18,12 @@ from attnjax.data.vocabulary import SPECIAL, CharacterVocabulary, LabelVocabular
 from attnjax.decoding.label import Label
 from attnjax.errors import UserError
 from attnjax.experiment import Ablation, Claim, Experiment, Setting, Value, load
+from attnjax.lab.reporting.runs import attention as kept_attention
+from attnjax.lab.sweeps.run import _written
+from attnjax.lab.trained.open_run import OpenRun
 from attnjax.models.classifier import Classifier
 from attnjax.models.language_model import LanguageModel
 from attnjax.models.rnn_encoder import Encoder
-from attnjax.reporting.runs import attention as kept_attention
-from attnjax.sweeps.run import _written
-from attnjax.trained.open_run import OpenRun
 from attnjax.training.settings import Training
 from tests.jitted import apply, call, init
 from tests.tiny import base

@@ -5,15 +5,15 @@ from typing import get_args
 import pytest
 from sacrebleu import corpus_bleu, corpus_chrf
 
-from attnjax.cli.main import main
 from attnjax.data.corpora.parallel_text import JsonLines, ParallelText, TabSeparated
 from attnjax.data.generated.sequences import Copy
 from attnjax.data.moses import Language, MosesWords
 from attnjax.data.vocabulary import SplitWords
 from attnjax.data.with_test import WithTest
 from attnjax.errors import UserError
-from attnjax.trained.open_run import open
-from attnjax.trained.protocols import (
+from attnjax.lab.cli.main import main
+from attnjax.lab.trained.open_run import open
+from attnjax.lab.trained.protocols import (
     LANGUAGES,
     _english,
     _target_language,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.cli.main import main
 from attnjax.evaluation.measurement import Measurement, MetricKey
 from attnjax.evaluation.sentence_stats import read
-from attnjax.runs.result import read_result
+from attnjax.lab.cli.main import main
+from attnjax.lab.runs.result import read_result
 
 pytestmark = pytest.mark.long
 

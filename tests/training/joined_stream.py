@@ -18,8 +18,8 @@ from attnjax.data.batching import Batching
 from attnjax.data.corpora.parallel_text import ParallelText
 from attnjax.data.packed import Packed
 from attnjax.data.preparation import prepared
+from attnjax.lab.loop.run_state import ReadAhead
 from attnjax.training.devices import hosts, join, sharding
-from attnjax.training.loop.run_state import ReadAhead
 from tests.training.toy import pairs
 
 BATCHINGS = {

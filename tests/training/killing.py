@@ -11,8 +11,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from attnjax.training.checkpoints.checkpoint import FOLDER, average
-from attnjax.training.log import metrics_log
+from attnjax.lab.checkpoints.checkpoint import FOLDER, average
+from attnjax.lab.log import metrics_log
 from tests.training.looping import same
 
 AVERAGE, EPOCHS = 3, 20
@@ -25,7 +25,7 @@ def live(folder: Path, seeds: Sequence[int], born: Connection) -> None:
     import orbax.checkpoint as ocp
 
     from attnjax.data.batch_plan import BatchPlan
-    from attnjax.training.loop import saving as saves, train_log
+    from attnjax.lab.loop import saving as saves, train_log
     from tests.training.looping import PER_EPOCH, go
 
     train_log.FEWEST_STEPS_A_ROW = train_log.MOST_STEPS_A_ROW = 1
@@ -52,7 +52,7 @@ class Lives:
 
     def __init__(self) -> None:
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload([__name__, "attnjax.training.loop.loop"])
+        self._context.set_forkserver_preload([__name__, "attnjax.lab.loop.loop"])
 
     def spend(
         self, folder: Path, seeds: Sequence[int], seconds: float | None, *, saving: bool = False

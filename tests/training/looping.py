@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 
 from attnjax.data.batching import Batching
-from attnjax.training.loop.loop import train
-from attnjax.training.loop.run_state import Run, RunGroup, TrainResult
+from attnjax.lab.loop.loop import train
+from attnjax.lab.loop.run_state import Run, RunGroup, TrainResult
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant, Schedule

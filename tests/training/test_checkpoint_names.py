@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.training.checkpoints.checkpoint import Checkpoints, average_of
-from attnjax.training.checkpoints.snapshot import RunProgress, Snapshot
+from attnjax.lab.checkpoints.checkpoint import Checkpoints, average_of
+from attnjax.lab.checkpoints.snapshot import RunProgress, Snapshot
 from attnjax.training.optimizers import Adam
 from attnjax.training.step import State
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from attnjax.training.log import console
-from attnjax.training.log.console import Display
+from attnjax.lab.log import console
+from attnjax.lab.log.console import Display
 
 
 @pytest.mark.parametrize(

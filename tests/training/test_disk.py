@@ -18,9 +18,9 @@ import pytest
 
 from attnjax.data.batch_plan import BatchPlan
 from attnjax.errors import Interrupted, MachineError
-from attnjax.training.checkpoints import checkpoint
-from attnjax.training.checkpoints.checkpoint import Checkpoints
-from attnjax.training.checkpoints.disk import told_once, writable
+from attnjax.lab.checkpoints import checkpoint
+from attnjax.lab.checkpoints.checkpoint import Checkpoints
+from attnjax.lab.checkpoints.disk import told_once, writable
 from tests.training.looping import PER_EPOCH, go, interrupt, same
 
 pytestmark = pytest.mark.usefixtures("compiled_once")

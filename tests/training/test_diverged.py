@@ -11,10 +11,10 @@ import pytest
 from rich.console import Console
 
 from attnjax.errors import Diverged
-from attnjax.training.checkpoints.checkpoint import Checkpoints
-from attnjax.training.log import metrics_log
-from attnjax.training.loop.loop import train
-from attnjax.training.loop.run_state import Run, TrainResult
+from attnjax.lab.checkpoints.checkpoint import Checkpoints
+from attnjax.lab.log import metrics_log
+from attnjax.lab.loop.loop import train
+from attnjax.lab.loop.run_state import Run, TrainResult
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant, Schedule

@@ -12,10 +12,10 @@ import pytest
 from rich.console import Console
 
 from attnjax.errors import Diverged
-from attnjax.training.log import metrics_log
-from attnjax.training.loop.finite_check import FOLDER, MOST_IN_A_ROW
-from attnjax.training.loop.loop import train
-from attnjax.training.loop.run_state import Run, TrainResult
+from attnjax.lab.log import metrics_log
+from attnjax.lab.loop.finite_check import FOLDER, MOST_IN_A_ROW
+from attnjax.lab.loop.loop import train
+from attnjax.lab.loop.run_state import Run, TrainResult
 from attnjax.training.objectives.base import CrossEntropy, Totals
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant

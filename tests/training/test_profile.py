@@ -6,8 +6,8 @@ import json
 import pytest
 from rich.console import Console
 
-from attnjax.training.loop.loop import STEPS_BEFORE_PROFILE, train
-from attnjax.training.loop.run_state import STEP_NAME, Run
+from attnjax.lab.loop.loop import STEPS_BEFORE_PROFILE, train
+from attnjax.lab.loop.run_state import STEP_NAME, Run
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam
 from attnjax.training.settings import Recipe, Training

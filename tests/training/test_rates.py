@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 
 from attnjax.errors import Interrupted
-from attnjax.training.log import metrics_log
-from attnjax.training.loop.loop import train
-from attnjax.training.loop.run_state import Run, TrainResult
+from attnjax.lab.log import metrics_log
+from attnjax.lab.loop.loop import train
+from attnjax.lab.loop.run_state import Run, TrainResult
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant, InverseSquareRoot, Schedule
@@ -76,7 +76,7 @@ def test_resumed_equals_uninterrupted(tmp_path, monkeypatch):
 @pytest.mark.long
 def test_a_save_that_was_cut_off_between_two_rates_is_dropped(tmp_path, monkeypatch):
     """They have one seed, so that it is their folders that tell them apart."""
-    from attnjax.training.checkpoints.checkpoint import Checkpoints
+    from attnjax.lab.checkpoints.checkpoint import Checkpoints
 
     whole = go_at(tmp_path / "whole", *RATES, average=2)
     save = Checkpoints.save

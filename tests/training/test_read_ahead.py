@@ -7,8 +7,8 @@ import pytest
 
 from attnjax.data.packed import Packed
 from attnjax.errors import Interrupted
-from attnjax.training.log import metrics_log
-from attnjax.training.loop.run_state import AHEAD, ReadAhead
+from attnjax.lab.log import metrics_log
+from attnjax.lab.loop.run_state import AHEAD, ReadAhead
 from tests.models.small import small
 from tests.training.looping import CORPUS, go, interrupt, same
 

@@ -10,7 +10,7 @@ from flax import linen as nn
 
 from attnjax.data.batching import Batching
 from attnjax.errors import Interrupted, UserError
-from attnjax.training.checkpoints import corruption
+from attnjax.lab.checkpoints import corruption
 from tests.training.looping import go, interrupt, same
 from tests.training.toy import Toy
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from attnjax.errors import UserError
-from attnjax.training.checkpoints.checkpoint import FOLDER
-from attnjax.training.loop import loop
+from attnjax.lab.checkpoints.checkpoint import FOLDER
+from attnjax.lab.loop import loop
 from attnjax.training.settings import Training
 from tests.training.looping import CORPUS, PER_EPOCH, go, same
 

@@ -2,8 +2,8 @@
 
 from hypothesis import given, strategies as st
 
-from attnjax.training.checkpoints.retention import epoch_ends, reasons
-from attnjax.training.checkpoints.snapshot import RunProgress
+from attnjax.lab.checkpoints.retention import epoch_ends, reasons
+from attnjax.lab.checkpoints.snapshot import RunProgress
 from attnjax.training.settings import Training
 
 PER_EPOCH = 4

@@ -13,9 +13,9 @@ import pytest
 from attnjax.data.batching import Batching
 from attnjax.data.special_tokens import START
 from attnjax.errors import Interrupted
-from attnjax.training.checkpoints.checkpoint import Checkpoints
-from attnjax.training.log import metrics_log
-from attnjax.training.loop import loop, run_state
+from attnjax.lab.checkpoints.checkpoint import Checkpoints
+from attnjax.lab.log import metrics_log
+from attnjax.lab.loop import loop, run_state
 from attnjax.training.schedules import Constant, InverseSquareRoot
 from attnjax.training.settings import Training
 from tests import jitted

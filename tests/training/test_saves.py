@@ -8,10 +8,10 @@ import pytest
 
 from attnjax.data.batch_plan import BatchPlan
 from attnjax.errors import Interrupted
-from attnjax.training.checkpoints.checkpoint import Checkpoints
-from attnjax.training.log import metrics_log
-from attnjax.training.loop import loop
-from attnjax.training.loop.run_state import RunGroup
+from attnjax.lab.checkpoints.checkpoint import Checkpoints
+from attnjax.lab.log import metrics_log
+from attnjax.lab.loop import loop
+from attnjax.lab.loop.run_state import RunGroup
 from tests.training.looping import PER_EPOCH, go, same
 
 pytestmark = pytest.mark.usefixtures("compiled_once")

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.training.checkpoints.snapshot import RunProgress, Snapshot, difference
+from attnjax.lab.checkpoints.snapshot import RunProgress, Snapshot, difference
 from attnjax.training.step import State
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from attnjax.data.special_tokens import PAD, START
-from attnjax.training.log.metrics_log import RunningMean
+from attnjax.lab.log.metrics_log import RunningMean
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import GradientDescent
 from attnjax.training.schedules import InverseSquareRoot

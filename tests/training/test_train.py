@@ -3,8 +3,8 @@
 from types import SimpleNamespace
 from typing import Any
 
+from attnjax.lab.loop.loop import _remarks
 from attnjax.training.devices import sharding
-from attnjax.training.loop.loop import _remarks
 from tests.training.looping import BATCHING
 from tests.training.toy import pairs
 

@@ -19,10 +19,10 @@ import pytest
 
 from attnjax.data.batch_plan import BatchPlan
 from attnjax.errors import Interrupted, UserError
-from attnjax.training.checkpoints import checkpoint, corruption
-from attnjax.training.log import console, metrics_log
-from attnjax.training.loop import run_state, saving as saves
-from attnjax.training.loop.run_state import RunState
+from attnjax.lab.checkpoints import checkpoint, corruption
+from attnjax.lab.log import console, metrics_log
+from attnjax.lab.loop import run_state, saving as saves
+from attnjax.lab.loop.run_state import RunState
 from attnjax.training.schedules import Schedule
 from tests.training.looping import PER_EPOCH, go, interrupt, same
 

@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 
 from attnjax.errors import Diverged, Interrupted, UserError
-from attnjax.training.log import metrics_log
-from attnjax.training.loop.loop import train
-from attnjax.training.loop.run_state import Run, TrainResult
-from attnjax.training.loop.validation import ValidationScore
+from attnjax.lab.log import metrics_log
+from attnjax.lab.loop.loop import train
+from attnjax.lab.loop.run_state import Run, TrainResult
+from attnjax.lab.loop.validation import ValidationScore
 from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant

@@ -18,7 +18,7 @@ CHUNK = 512
 # The bytes of the logits of a chunk elsewhere. On a TPU logits that fit into the 128 MiB of the
 # chip's own memory cost no traffic: with 3,072 tokens, 37,000 words and width 512 a v5e moves
 # 0.88 GB with chunks of 768 tokens, 1.15 GB with 512, 2.13 GB with 1,024 and 2.21 GB with one chunk
-# (`attnjax.rehearsal`). A GPU's cache holds the logits of few tokens: they are in memory anyway.
+# (`attnjax rehearse`). A GPU's cache holds the logits of few tokens: they are in memory anyway.
 LOGITS = {"tpu": 112 * 2**20, "cuda": 2**30, "rocm": 2**30}
 
 type Totals = dict[str, tuple[jax.Array, jax.Array]]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.runs.run_folder import RESULT
-from attnjax.training.log.metrics_log import FILE as METRICS, read
+from attnjax.lab.log.metrics_log import FILE as METRICS, read
+from attnjax.lab.runs.run_folder import RESULT
 from launch.slurm import __main__ as slurm, queue
 from tests.launch.slurm.cluster import cluster, installed, said, spare_ports
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from attnjax.errors import UserError
-from attnjax.runs import failures
-from attnjax.runs.run_folder import RESULT
-from attnjax.sweeps.plan import Sweep
+from attnjax.lab.runs import failures
+from attnjax.lab.runs.run_folder import RESULT
+from attnjax.lab.sweeps.plan import Sweep
 from launch.slurm import __main__ as slurm
 from launch.slurm.shipping import CHANGES
 

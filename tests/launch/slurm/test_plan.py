@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.cli.main import main
 from attnjax.config.override import split
 from attnjax.config.vary import vary
 from attnjax.errors import UserError
-from attnjax.sweeps.plan import Sweep
+from attnjax.lab.cli.main import main
+from attnjax.lab.sweeps.plan import Sweep
 from launch.slurm.plan import LaunchedRun, Wanted, launched, stages
 
 TINY = Path(__file__).parents[2] / "tiny.py"

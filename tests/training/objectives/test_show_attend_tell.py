@@ -18,6 +18,8 @@ from attnjax.attention.score import Additive
 from attnjax.data.batch_plan import Batch
 from attnjax.data.special_tokens import END, PAD
 from attnjax.errors import UserError
+from attnjax.lab.checkpoints.checkpoint import Checkpoints
+from attnjax.lab.checkpoints.snapshot import RunProgress, Snapshot
 from attnjax.models.captioner import Captioner, Convolutions
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.rnn_decoders import LuongDecoder
@@ -25,8 +27,6 @@ from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer
-from attnjax.training.checkpoints.checkpoint import Checkpoints
-from attnjax.training.checkpoints.snapshot import RunProgress, Snapshot
 from attnjax.training.objectives.base import CrossEntropy, shifted
 from attnjax.training.objectives.show_attend_tell import (
     DoublyStochastic,

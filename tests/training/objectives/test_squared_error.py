@@ -9,9 +9,9 @@ import pytest
 from attnjax.attention.attention import Attention
 from attnjax.attention.kernel_score import LearnedGaussian
 from attnjax.data.batch_plan import Batch
+from attnjax.lab.checkpoints.checkpoint import Checkpoints
+from attnjax.lab.checkpoints.snapshot import RunProgress, Snapshot
 from attnjax.models.kernel_regression import KernelRegression
-from attnjax.training.checkpoints.checkpoint import Checkpoints
-from attnjax.training.checkpoints.snapshot import RunProgress, Snapshot
 from attnjax.training.objectives.squared_error import SquaredError, squared_error
 from attnjax.training.optimizers import Adam
 from attnjax.training.settings import Recipe, Training

@@ -1,0 +1,1 @@
+"""The command line, program `attnjax`. It exports nothing: `attnjax` has the calls."""

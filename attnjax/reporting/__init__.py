@@ -1,4 +1,0 @@
-"""Reports of an experiment: a table for the terminal, a page with figures for everyone else."""
-
-from attnjax.reporting.page import write as write
-from attnjax.reporting.table import plain as plain, table as table

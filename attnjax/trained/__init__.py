@@ -1,7 +1,0 @@
-"""Trained runs: evaluate, predict, compare, export and import."""
-
-from attnjax.trained.trained_run import (
-    Trained as Trained,
-    ensemble as ensemble,
-    open_trained as open_trained,
-)
