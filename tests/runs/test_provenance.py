@@ -5,7 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -37,11 +37,11 @@ def remarks(runs: Path) -> tuple[str, ...]:
 def test_runs_of_other_sources_are_counted(runs, monkeypatch):
     record = json.loads((runs / "scaled" / "seed-0" / RESULT).read_text())["code"]
     assert record == asdict(provenance.code(TINY))
-    assert record["attnjax"]["digest"] == provenance.library_digest()
+    assert record["attnjax"]["library"] == provenance.library_digest(provenance.PACKAGE)
     assert remarks(runs) == ()
-    monkeypatch.setattr(provenance, "library_digest", lambda: "f" * 64)
+    monkeypatch.setattr(provenance, "library_digest", lambda _: "f" * 64)
     (said,) = remarks(runs)
-    before = f"sources {record['attnjax']['digest'][:10]}"
+    before = f"sources {record['attnjax']['library'][:10]}"
     assert said.startswith("4 runs are of another version of attnjax (")
     assert f"{before}) than this one (" in said
     assert said.endswith("sources ffffffffff)")
@@ -64,24 +64,24 @@ def test_the_code_is_that_of_the_beginning(tmp_path, monkeypatch):
         digests.insert(0, "b" * 64)
         return train(*given, **named)
 
-    monkeypatch.setattr(provenance, "library_digest", lambda: digests[0])
+    monkeypatch.setattr(provenance, "library_digest", lambda _: digests[0])
     monkeypatch.setattr(loop, "train", edited)
     command = ["run", str(TINY), "--variant", "scaled", "--seeds", "1", "--runs", str(tmp_path)]
     assert main(command) == 0
     result = json.loads((tmp_path / "tiny/scaled/seed-0" / RESULT).read_text())
-    assert result["code"]["attnjax"]["digest"] == "a" * 64
+    assert result["code"]["attnjax"]["library"] == "a" * 64
 
 
 def test_all_versions_that_trained_a_run_are_named(runs, monkeypatch, capsys):
-    first = provenance.library_digest()
-    assert [made["digest"] for made in made_by(runs, CONFIG)] == [first]
+    first = provenance.library_digest(provenance.PACKAGE)
+    assert [made["library"] for made in made_by(runs, CONFIG)] == [first]
     assert made_by(runs, RESULT) == []
     shutil.rmtree(runs / "cosine")
-    monkeypatch.setattr(provenance, "library_digest", lambda: "f" * 64)
+    monkeypatch.setattr(provenance, "library_digest", lambda _: "f" * 64)
     command = ["run", str(TINY), "--variant", "scaled", "--runs", str(runs.parent)]
     assert main([*command, "--training.steps", "7"]) == 0
     for file in (CONFIG, RESULT):
-        assert [made["digest"] for made in made_by(runs, file)] == [first, "f" * 64]
+        assert [made["library"] for made in made_by(runs, file)] == [first, "f" * 64]
     said = capsys.readouterr().err
     assert "scaled/seed-0 was begun by another version of attnjax (" in said
     assert f"sources {first[:10]}) than this one (" in said
@@ -91,17 +91,45 @@ def made_by(runs: Path, file: str) -> list[dict[str, str]]:
     return read_sealed(runs / "scaled" / "seed-0" / file)["made_by"]
 
 
-def test_the_digest_is_of_every_source(tmp_path, monkeypatch):
-    (tmp_path / "deep").mkdir()
-    (tmp_path / "a.py").write_text("x = 1\n")
-    monkeypatch.setattr(provenance, "PACKAGE", tmp_path)
-    found = []
-    for name, text in (("a.py", "x = 2\n"), ("deep/b.py", ""), ("style.css", "")):
-        found.append(provenance.library_digest.__wrapped__())
-        (tmp_path / name).write_text(text)
-    found.append(provenance.library_digest.__wrapped__())
-    assert len(set(found)) == 3
-    assert found[2] == found[3], "the style of a page is no source"
+@pytest.mark.parametrize(
+    ("file", "before", "after", "counts"),
+    [
+        ("lab/loop/validation.py", "progress.waited >= ", "progress.waited > ", True),
+        ("lab/checkpoints/checkpoint.py", "def average", "def averages", True),
+        ("lab/checkpoints/snapshot.py", "stopped", "ended", True),
+        ("lab/sweeps/train.py", "", "# another comment\n", True),
+        ("training/step.py", "", "# another comment\n", True),
+        ("lab/cli/main.py", "", "# another comment\n", False),
+        ("lab/reporting/page.py", "", "# another comment\n", False),
+        ("lab/sweeps/plan.py", "", "# another comment\n", False),
+        ("experiments/mine.py", "", "# of an installed package\n", False),
+        ("lab/loop/style.css", "", "a {}", False),
+    ],
+)
+def test_the_library_s_digest_is_of_what_can_change_a_number(tmp_path, file, before, after, counts):
+    package = shutil.copytree(provenance.PACKAGE, tmp_path / "attnjax")
+    digests = provenance.library_digest(package)
+    every = provenance.package_digest(package)
+    path = package / file
+    path.parent.mkdir(exist_ok=True)
+    text = path.read_text() if path.exists() else ""
+    assert before in text
+    path.write_text(text.replace(before, after, 1))
+    assert (provenance.library_digest.__wrapped__(package) != digests) == counts
+    assert (provenance.package_digest.__wrapped__(package) != every) == file.endswith(".py")
+
+
+def test_an_older_version_is_compared_by_its_digest_and_commit(monkeypatch):
+    now = provenance.Sources(digest="a" * 64, library="b" * 64, commit="c" * 40, clean=True)
+    monkeypatch.setattr(provenance, "sources", lambda: now)
+    old = replace(now, library=None)
+    assert replace(now, digest="0" * 64, commit=None).is_running
+    assert not replace(now, library="0" * 64).is_running
+    assert old.is_running
+    assert replace(old, digest="0" * 64).is_running, "the files of a commit are known"
+    assert not replace(old, digest="0" * 64, commit=None).is_running
+    assert not replace(old, digest="0" * 64, clean=False).is_running
+    assert not replace(old, digest="0" * 64, commit="d" * 40).is_running
 
 
 def test_the_commit_and_whether_the_files_are_unchanged(tmp_path):

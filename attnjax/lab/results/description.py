@@ -119,7 +119,7 @@ def _environment(variants: Runs) -> tuple[tuple[str, str], ...]:
         for name, of in (("commit", code.attnjax), ("experiment’s commit", code.experiment)):
             changed = "" if of.clean else ", with uncommitted changes"
             pairs[name] = f"{of.commit}{changed}" if of.commit else ""
-        pairs["sources"] = code.attnjax.digest[:16]
+        pairs["sources"] = code.attnjax.numbers[:16]
     pairs |= latest.versions
     return tuple((name, value) for name, value in pairs.items() if value) + (("date", latest.date),)
 

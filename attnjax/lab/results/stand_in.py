@@ -176,7 +176,7 @@ class _Wanted:
         if self.corpus is None:
             return
         if self.corpus.drawn is not None:
-            sources = record.code.attnjax.digest if record.code else str(record.seed)
+            sources = record.code.attnjax.numbers if record.code else str(record.seed)
             record = self.drawn.setdefault(sources, record)
         data = self.corpus.of_seed(record.seed)
         for split, digest in record.data.items():

@@ -18,6 +18,17 @@ from attnjax.errors import UserError
 
 PACKAGE = Path(__file__).resolve().parents[2]
 
+TRAINS = (
+    "lab/checkpoints",
+    "lab/loop",
+    "lab/runs/initial_parameters.py",
+    "lab/runs/same_training.py",
+    "lab/sweeps/finish.py",
+    "lab/sweeps/groups.py",
+    "lab/sweeps/train.py",
+)
+"""The files and folders of the laboratory that can change a number of a run."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Commit:
@@ -32,9 +43,33 @@ class Commit:
 
 @dataclass(frozen=True, kw_only=True)
 class Sources(Commit):
-    """A version of attnjax: the digest of its sources, and their commit."""
+    """A version of attnjax: the commit, and the digests of its sources.
+
+    Attributes:
+        digest: that of all files.
+        library: that of the files that can change a number of a run; None: the run is older than
+            this field.
+    """
 
     digest: Digest
+    library: Digest | None = None
+
+    @property
+    def numbers(self) -> str:
+        """The digest of the code of its numbers, as far as it is known."""
+        return self.library or self.digest
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the version that is running has the same code wherever it can change a number.
+
+        One that does not say which it has is compared by its commit.
+        """
+        now = sources()
+        if self.library is not None:
+            return self.library == now.library
+        same_commit = self.commit is not None and self.commit == now.commit
+        return self.digest == now.digest or bool(same_commit and self.clean and now.clean)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,15 +147,37 @@ def code(experiment: Path) -> Code:
 
 def sources() -> Sources:
     """Return the version of attnjax that is running."""
-    return Sources(digest=library_digest(), **vars(commit(PACKAGE / "__init__.py")))
+    return Sources(
+        digest=package_digest(PACKAGE),
+        library=library_digest(PACKAGE),
+        **vars(commit(PACKAGE / "__init__.py")),
+    )
 
 
 @cache
-def library_digest() -> str:
+def package_digest(package: Path) -> str:
     """Return the digest of all Python files of attnjax."""
+    return _digest(package, package.rglob("*.py"))
+
+
+@cache
+def library_digest(package: Path) -> str:
+    """Return the digest of the files of attnjax that can change a number of a run.
+
+    They are those of the library, and of the laboratory what trains and measures: not its pages,
+    commands and words. Experiments, which an installed package has inside, are no part of it.
+    """
+    rooms = [path for path in package.iterdir() if path.name not in ("lab", "experiments")]
+    places = [*rooms, *(package / place for place in TRAINS)]
+    files = {file for place in places for file in (place, *place.rglob("*"))}
+    return _digest(package, (file for file in files if file.suffix == ".py"))
+
+
+def _digest(package: Path, files: Iterable[Path]) -> str:
+    """Return the digest of files, by their places in a package."""
     digest = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        digest.update(f"{path.relative_to(PACKAGE)}\0".encode() + path.read_bytes() + b"\0")
+    for path in sorted({*files}):
+        digest.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
@@ -136,7 +193,7 @@ def commit(file: Path) -> Commit:
 
 def other_versions(made: Iterable[Code | None]) -> str | None:
     """Say how many runs another version of attnjax finished; None: no run."""
-    other = [code.attnjax for code in made if code and code.attnjax.digest != library_digest()]
+    other = [code.attnjax for code in made if code and not code.attnjax.is_running]
     if not other:
         return None
     versions = dict.fromkeys(map(_version, other))
@@ -149,12 +206,12 @@ def other_versions(made: Iterable[Code | None]) -> str | None:
 
 def joined(before: Iterable[Sources], now: Sources) -> tuple[Sources, ...]:
     """Return the versions of attnjax that made a run, the one that goes on with it the last."""
-    return (*(made for made in before if made.digest != now.digest), now)
+    return (*(made for made in before if made.numbers != now.numbers), now)
 
 
 def other_makers(made_by: Iterable[Sources]) -> str | None:
     """Say which other versions of attnjax have trained a run that this one goes on with."""
-    other = dict.fromkeys(_version(made) for made in made_by if made.digest != library_digest())
+    other = dict.fromkeys(_version(made) for made in made_by if not made.is_running)
     if not other:
         return None
     return f"another version of attnjax ({', '.join(other)}) than this one ({_version(sources())})"
@@ -162,7 +219,7 @@ def other_makers(made_by: Iterable[Sources]) -> str | None:
 
 def _version(made: Sources) -> str:
     """Name a version of attnjax: the commit, whether its files are changed, and the digest."""
-    digest = f"sources {made.digest[:10]}"
+    digest = f"sources {made.numbers[:10]}"
     if made.commit is None:
         return digest
     return f"commit {made.commit[:10]}{'' if made.clean else ', changed'}, {digest}"

@@ -16,7 +16,7 @@ from attnjax.lab.checkpoints.corruption import corruption, saved_steps
 from attnjax.lab.log.metrics_log import EVENTS, FILE as METRICS
 from attnjax.lab.runs.lease import holder
 from attnjax.lab.runs.manifest import Manifest, read
-from attnjax.lab.runs.provenance import library_digest
+from attnjax.lab.runs.provenance import sources
 from attnjax.lab.runs.run_folder import INITIAL, has_progress, result
 from attnjax.lab.runs.versions import machine, versions
 
@@ -61,7 +61,7 @@ def _same(run: Path, other: Path) -> bool:
         and (finished.machine, finished.versions) == (machine(), versions())
         # a result names one version of attnjax: that which trained must be the one that measures
         and finished.code is not None
-        and finished.code.attnjax.digest == library_digest()
+        and finished.code.attnjax.numbers == sources().numbers
         and {finished.step, *finished.averaged} <= {*saved}
         and not any(corruption(other / FOLDER / str(step)) for step in saved)
     )
