@@ -13,9 +13,9 @@ import jax.numpy as jnp
 from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.dispatch import fused
 from attnjax.attention.fused.inputs import Inputs, SideBias
-from attnjax.attention.linear import LinearAttention
 from attnjax.attention.mask import Causal, Window
-from attnjax.attention.recurrence import CHUNK, Words, causal_contexts
+from attnjax.attention.state.chunked import CHUNK, Words, causal_contexts
+from attnjax.attention.state.linear import LinearAttention
 from attnjax.nn.product import rounded_products
 from benchmarks.workload import Prepared, Workload
 

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.data.batch_plan import Batch
 from attnjax.data.special_tokens import PAD
 from attnjax.evaluation.flops import update_flops

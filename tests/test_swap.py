@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from attnjax.attention.align import Align
-from attnjax.attention.score import Score
+from attnjax.attention.align.base import Align
+from attnjax.attention.score.base import Score
 from attnjax.config.override import override, split
 from attnjax.config.parts import parts
 from attnjax.models.feed_forward import FeedForward

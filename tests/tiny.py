@@ -8,9 +8,9 @@ An experiment file of seconds, for the tests, with a score of its own.
 import jax
 import jax.numpy as jnp
 
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.position import Positions
-from attnjax.attention.score import Score, dot
+from attnjax.attention.score.base import Score, dot
 from attnjax.config.vary import vary
 from attnjax.data.batching import Batching
 from attnjax.data.generated.sequences import Copy

@@ -8,20 +8,53 @@ Scores, aligns, pools and attentions are Linen modules over pure functions.
 `attnjax.attention.fused` has softmax attention without the weights.
 """
 
-from attnjax.attention.adaptive_temperature import (
+from attnjax.attention.align.around import HardAlibi as HardAlibi, TalkingHeads as TalkingHeads
+from attnjax.attention.align.base import (
     AdaptiveTemperature as AdaptiveTemperature,
-    adaptive_softmax as adaptive_softmax,
-)
-from attnjax.attention.align import (
     Align as Align,
     AlignContext as AlignContext,
     LearnedScale as LearnedScale,
     Normalize as Normalize,
     Softmax as Softmax,
     Uniform as Uniform,
+    adaptive_softmax as adaptive_softmax,
     normalize as normalize,
     softmax as softmax,
     uniform as uniform,
+)
+from attnjax.attention.align.local import (
+    LocalMonotonic as LocalMonotonic,
+    LocalPredictive as LocalPredictive,
+    local_monotonic as local_monotonic,
+    local_predictive as local_predictive,
+)
+from attnjax.attention.align.one_hot import (
+    Hard as Hard,
+    HardMax as HardMax,
+    StraightThrough as StraightThrough,
+    hard as hard,
+    straight_through as straight_through,
+)
+from attnjax.attention.align.open import (
+    OffByOne as OffByOne,
+    ReLU as ReLU,
+    Sigmoid as Sigmoid,
+    Sink as Sink,
+    Softpick as Softpick,
+    StickBreaking as StickBreaking,
+    rectified as rectified,
+    sigmoid as sigmoid,
+    softmax_with_sink as softmax_with_sink,
+    softpick as softpick,
+    stick_breaking as stick_breaking,
+)
+from attnjax.attention.align.sparse import (
+    Entmax15 as Entmax15,
+    Sparsemax as Sparsemax,
+    TopK as TopK,
+    entmax15 as entmax15,
+    sparsemax as sparsemax,
+    top_k as top_k,
 )
 from attnjax.attention.attention import (
     Attention as Attention,
@@ -29,59 +62,15 @@ from attnjax.attention.attention import (
     Memory as Memory,
     Mixer as Mixer,
 )
-from attnjax.attention.bias import (
-    Bias as Bias,
-    Forgetting as Forgetting,
-    forgetting as forgetting,
-)
-from attnjax.attention.bucketed_score import (
-    Bucketed as Bucketed,
-    distance_bucket as distance_bucket,
-)
-from attnjax.attention.capped_score import SoftCap as SoftCap
-from attnjax.attention.decay import (
-    Decay as Decay,
-    FeatureDecay as FeatureDecay,
-    HeadDecay as HeadDecay,
-    NoDecay as NoDecay,
-    SigmoidDecay as SigmoidDecay,
-    WordDecay as WordDecay,
-)
-from attnjax.attention.differential import DifferentialHeads as DifferentialHeads
-from attnjax.attention.fast_weights import FastWeights as FastWeights
-from attnjax.attention.feature_map import (
-    EluPlusOne as EluPlusOne,
-    FeatureMap as FeatureMap,
-    PositiveRandomFeatures as PositiveRandomFeatures,
-    SignedFeatureMap as SignedFeatureMap,
-    TaylorFeatures as TaylorFeatures,
-)
-from attnjax.attention.gate import Gate as Gate, OutputGate as OutputGate
-from attnjax.attention.hard_alibi import HardAlibi as HardAlibi
-from attnjax.attention.hard_align import (
-    Hard as Hard,
-    HardMax as HardMax,
-    StraightThrough as StraightThrough,
-    hard as hard,
-    straight_through as straight_through,
-)
-from attnjax.attention.kernel_score import (
-    Boxcar as Boxcar,
-    Epanechnikov as Epanechnikov,
-    Gaussian as Gaussian,
-    Kernel as Kernel,
-    LearnedGaussian as LearnedGaussian,
-    SquaredExponential as SquaredExponential,
-    Triangular as Triangular,
-)
-from attnjax.attention.last_state import LastState as LastState
-from attnjax.attention.latent import LatentAttention as LatentAttention
-from attnjax.attention.linear import LinearAttention as LinearAttention
-from attnjax.attention.local_align import (
-    LocalMonotonic as LocalMonotonic,
-    LocalPredictive as LocalPredictive,
-    local_monotonic as local_monotonic,
-    local_predictive as local_predictive,
+from attnjax.attention.heads.differential import DifferentialHeads as DifferentialHeads
+from attnjax.attention.heads.gate import Gate as Gate, OutputGate as OutputGate
+from attnjax.attention.heads.last_state import LastState as LastState
+from attnjax.attention.heads.latent import LatentAttention as LatentAttention
+from attnjax.attention.heads.multihead import MultiHead as MultiHead
+from attnjax.attention.heads.selective import SelectiveHeads as SelectiveHeads
+from attnjax.attention.heads.self_attentive import (
+    SelfAttentive as SelfAttentive,
+    redundancy as redundancy,
 )
 from attnjax.attention.mask import (
     And as And,
@@ -94,20 +83,6 @@ from attnjax.attention.mask import (
     Prefix as Prefix,
     Segments as Segments,
     Window as Window,
-)
-from attnjax.attention.multihead import MultiHead as MultiHead
-from attnjax.attention.open_align import (
-    OffByOne as OffByOne,
-    ReLU as ReLU,
-    Sigmoid as Sigmoid,
-    Sink as Sink,
-    Softpick as Softpick,
-    StickBreaking as StickBreaking,
-    rectified as rectified,
-    sigmoid as sigmoid,
-    softmax_with_sink as softmax_with_sink,
-    softpick as softpick,
-    stick_breaking as stick_breaking,
 )
 from attnjax.attention.pool import (
     Pool as Pool,
@@ -125,28 +100,7 @@ from attnjax.attention.position import (
     distance as distance,
     sinusoidal as sinusoidal,
 )
-from attnjax.attention.position_score import (
-    Alibi as Alibi,
-    PositionScore as PositionScore,
-    Relative as Relative,
-    Rotary as Rotary,
-    alibi as alibi,
-    alibi_slopes as alibi_slopes,
-    relative as relative,
-    rotary as rotary,
-)
-from attnjax.attention.recurrent import (
-    DecayedState as DecayedState,
-    DeltaRule as DeltaRule,
-    RecurrentAttention as RecurrentAttention,
-)
-from attnjax.attention.rotary_scaling import (
-    Interpolated as Interpolated,
-    LargerBase as LargerBase,
-    RotaryScaling as RotaryScaling,
-    Yarn as Yarn,
-)
-from attnjax.attention.score import (
+from attnjax.attention.score.base import (
     Additive as Additive,
     Dot as Dot,
     DotProduct as DotProduct,
@@ -162,18 +116,61 @@ from attnjax.attention.score import (
     scaled_dot as scaled_dot,
     soft_cap as soft_cap,
 )
-from attnjax.attention.selective import SelectiveHeads as SelectiveHeads
-from attnjax.attention.self_attentive import (
-    SelfAttentive as SelfAttentive,
-    redundancy as redundancy,
+from attnjax.attention.score.bias import (
+    Bias as Bias,
+    Forgetting as Forgetting,
+    forgetting as forgetting,
 )
-from attnjax.attention.signed_linear import SignedLinearAttention as SignedLinearAttention
-from attnjax.attention.sparse_align import (
-    Entmax15 as Entmax15,
-    Sparsemax as Sparsemax,
-    TopK as TopK,
-    entmax15 as entmax15,
-    sparsemax as sparsemax,
-    top_k as top_k,
+from attnjax.attention.score.bucketed import (
+    Bucketed as Bucketed,
+    distance_bucket as distance_bucket,
 )
-from attnjax.attention.talking_heads import TalkingHeads as TalkingHeads
+from attnjax.attention.score.capped import SoftCap as SoftCap
+from attnjax.attention.score.kernel import (
+    Boxcar as Boxcar,
+    Epanechnikov as Epanechnikov,
+    Gaussian as Gaussian,
+    Kernel as Kernel,
+    LearnedGaussian as LearnedGaussian,
+    SquaredExponential as SquaredExponential,
+    Triangular as Triangular,
+)
+from attnjax.attention.score.positional import (
+    Alibi as Alibi,
+    PositionScore as PositionScore,
+    Relative as Relative,
+    Rotary as Rotary,
+    alibi as alibi,
+    alibi_slopes as alibi_slopes,
+    relative as relative,
+    rotary as rotary,
+)
+from attnjax.attention.score.rotary_scaling import (
+    Interpolated as Interpolated,
+    LargerBase as LargerBase,
+    RotaryScaling as RotaryScaling,
+    Yarn as Yarn,
+)
+from attnjax.attention.state.decay import (
+    Decay as Decay,
+    FeatureDecay as FeatureDecay,
+    HeadDecay as HeadDecay,
+    NoDecay as NoDecay,
+    SigmoidDecay as SigmoidDecay,
+    WordDecay as WordDecay,
+)
+from attnjax.attention.state.feature_map import (
+    EluPlusOne as EluPlusOne,
+    FeatureMap as FeatureMap,
+    PositiveRandomFeatures as PositiveRandomFeatures,
+    SignedFeatureMap as SignedFeatureMap,
+    TaylorFeatures as TaylorFeatures,
+)
+from attnjax.attention.state.linear import LinearAttention as LinearAttention
+from attnjax.attention.state.recurrent import (
+    DecayedState as DecayedState,
+    DeltaRule as DeltaRule,
+    FastWeights as FastWeights,
+    RecurrentAttention as RecurrentAttention,
+    SignedLinearAttention as SignedLinearAttention,
+)

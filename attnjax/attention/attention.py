@@ -9,18 +9,17 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Float, Shaped
 
-from attnjax.attention.align import Align, AlignContext, LearnedScale, Normalize, Softmax
-from attnjax.attention.bias import Bias
+from attnjax.attention.align.base import Align, AlignContext, LearnedScale, Normalize, Softmax
 from attnjax.attention.fused import dispatch
 from attnjax.attention.fused.dispatch import Implementation
 from attnjax.attention.fused.inputs import Inputs, RunKernel
-from attnjax.attention.hidden import fill_hidden, zero_hidden
-from attnjax.attention.kernel_score import Kernel
 from attnjax.attention.mask import Mask, MaskLike, allowed_pairs, as_mask, join
-from attnjax.attention.mask_check import check_mask
+from attnjax.attention.masked import check_mask, fill_hidden, zero_hidden
 from attnjax.attention.pool import Pool, WeightedSum
 from attnjax.attention.position import Positions
-from attnjax.attention.score import ScaledDot, Score
+from attnjax.attention.score.base import ScaledDot, Score
+from attnjax.attention.score.bias import Bias
+from attnjax.attention.score.kernel import Kernel
 from attnjax.attention.shapes import Contexts, Keys, Logits, OneQuery, Queries, Values
 from attnjax.attention.traits import Expectations
 from attnjax.config.constraints import DropoutRate

@@ -18,8 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.attention.blocks import BlockRange, Tiles
-from attnjax.attention.position import Positions, distance
+from attnjax.attention.position import BlockRange, Positions, Tiles, distance
 from attnjax.attention.traits import Expectations
 from attnjax.config.constraints import NonNegativeInt, PositiveInt
 from attnjax.errors import UserError

@@ -22,8 +22,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from attnjax.attention.attention import AttentionBase
+from attnjax.attention.heads.multihead import FirstValues
 from attnjax.attention.mask import Causal, DenseMask
-from attnjax.attention.multihead import FirstValues
 from attnjax.attention.position import Positions
 from attnjax.models.sequence_model import repeat_beams, select_rows
 from attnjax.models.shapes import Embedded, Present, Step

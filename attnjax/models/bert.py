@@ -8,8 +8,8 @@ from flax import linen as nn
 from jaxtyping import Array, Float
 
 from attnjax.attention.attention import Attention
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Padding
-from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Learned, Position
 from attnjax.config.constraints import DropoutRate, PositiveInt, SetByOwner
 from attnjax.data.special_tokens import END, PAD, START

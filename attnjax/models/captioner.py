@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float
 
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.mask import Padding
-from attnjax.attention.score import Additive
+from attnjax.attention.score.base import Additive
 from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.models.base import logits
 from attnjax.models.rnn_cells import LSTM, Cell

@@ -9,10 +9,10 @@ from flax import linen as nn
 from jaxtyping import Array
 
 from attnjax.attention.attention import AttentionBase
-from attnjax.attention.key_rules import key_rules
 from attnjax.attention.mask import MaskLike, as_mask
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
+from attnjax.attention.state.key_rules import key_rules
 from attnjax.errors import UserError
 from attnjax.models.rnn_cells import LSTM, Cell
 from attnjax.nn.lift import scan_time

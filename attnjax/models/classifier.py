@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.mask import Padding
-from attnjax.attention.score import Dot
+from attnjax.attention.score.base import Dot
 from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.special_tokens import PAD
 from attnjax.models.base import logits

@@ -8,10 +8,10 @@ from flax import linen as nn
 from jaxtyping import Array, Float
 
 from attnjax.attention.attention import AttentionBase
-from attnjax.attention.decay import NoDecay
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Padding
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.recurrent import DecayedState
+from attnjax.attention.state.decay import NoDecay
+from attnjax.attention.state.recurrent import DecayedState
 from attnjax.models.base import Model
 from attnjax.models.kernel_regression import Points, Queries
 from attnjax.models.sown_attention import Attentions, layer_attentions, pairs

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Float
 
-from attnjax.attention.align import Softmax
+from attnjax.attention.align.base import Softmax
 from attnjax.attention.attention import Attention, AttentionBase
-from attnjax.attention.kernel_score import Gaussian
 from attnjax.attention.mask import ExcludeSelf, Padding
+from attnjax.attention.score.kernel import Gaussian
 from attnjax.models.base import Model
 from attnjax.models.sown_attention import Attentions, layer_attentions, pairs
 

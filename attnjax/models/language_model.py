@@ -9,8 +9,8 @@ import numpy as np
 from flax import linen as nn
 from jaxtyping import Array, Float, Int
 
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Padding
-from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Learned, Position
 from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.data.batch_plan import Packing

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.mask import Mask
 from attnjax.attention.position import Positions
-from attnjax.attention.score import Additive, General
+from attnjax.attention.score.base import Additive, General
 from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.errors import UserError
 from attnjax.models.rnn_cells import LSTM, Carry, Cell, GRUResetBefore, Projected

@@ -8,8 +8,8 @@ from flax import linen as nn
 from jaxtyping import Array, Float
 
 from attnjax.attention.attention import AttentionBase
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Padding
-from attnjax.attention.multihead import MultiHead
 from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError
 from attnjax.models.base import SymbolModel

@@ -11,8 +11,8 @@ from flax import linen as nn
 from jaxtyping import Array, Bool, Float, Int
 
 from attnjax.attention.attention import AttentionBase, Mixer
+from attnjax.attention.heads.multihead import FirstValues, MultiHead
 from attnjax.attention.mask import Causal, Mask, join
-from attnjax.attention.multihead import FirstValues, MultiHead
 from attnjax.attention.position import Positions
 from attnjax.config.constraints import DropoutRate, PositiveInt, Probability
 from attnjax.errors import UserError

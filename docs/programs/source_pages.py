@@ -1,6 +1,6 @@
 """A hook of MkDocs: README is the first page of the site, and links lead to pages of the site.
 
-A link such as `../attnjax/attention/score.py` leads to the file, on the site as in the repository:
+A link such as `../attnjax/attention/mask.py` leads to the file, on the site as in the repository:
 a file outside docs that a page links to becomes a page, Markdown rendered, all else as source. A
 link to a folder becomes plain text. A link to what is not there stays, and fails a strict build.
 """

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.attention.adaptive_temperature import adaptive_softmax
+from attnjax.attention.align.base import adaptive_softmax
 from tests.attention import oracle
 
 

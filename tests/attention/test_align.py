@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from jax.tree_util import Partial
 
-from attnjax.attention.align import (
+from attnjax.attention.align.base import (
     AlignContext,
     LearnedScale,
     Normalize,
@@ -19,16 +19,16 @@ from attnjax.attention.align import (
     softmax,
     uniform,
 )
+from attnjax.attention.align.local import LocalMonotonic, LocalPredictive
+from attnjax.attention.align.one_hot import HardMax
+from attnjax.attention.align.open import OffByOne, ReLU, Sigmoid, Sink, Softpick, StickBreaking
+from attnjax.attention.align.sparse import Entmax15, Sparsemax, TopK, entmax15, sparsemax, top_k
 from attnjax.attention.attention import Attention
-from attnjax.attention.hard_align import HardMax
-from attnjax.attention.kernel_score import SquaredExponential
-from attnjax.attention.local_align import LocalMonotonic, LocalPredictive
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Causal, Padding
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.open_align import OffByOne, ReLU, Sigmoid, Sink, Softpick, StickBreaking
 from attnjax.attention.position import Positions, distance
-from attnjax.attention.score import General, ScaledDot, scaled_dot
-from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK, entmax15, sparsemax, top_k
+from attnjax.attention.score.base import General, ScaledDot, scaled_dot
+from attnjax.attention.score.kernel import SquaredExponential
 from attnjax.nn.platform import compiled_for
 from tests import jitted
 from tests.attention import oracle

@@ -9,15 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention import score as scores
-from attnjax.attention.align import Align
+from attnjax.attention.align.base import Align
 from attnjax.attention.attention import Attention, AttentionBase
 from attnjax.attention.fused.dispatch import fused
-from attnjax.attention.last_state import LastState
+from attnjax.attention.heads.last_state import LastState
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import DenseMask, Mask
-from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Position, Positions
-from attnjax.attention.score import (
+from attnjax.attention.score import base as scores
+from attnjax.attention.score.base import (
     Additive,
     Dot,
     General,

@@ -5,17 +5,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention import bucketed_score
 from attnjax.attention.attention import Attention
-from attnjax.attention.bucketed_score import Bucketed
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.score import Dot
+from attnjax.attention.heads.multihead import MultiHead
+from attnjax.attention.score import bucketed
+from attnjax.attention.score.base import Dot
+from attnjax.attention.score.bucketed import Bucketed
 from attnjax.errors import UserError
 from tests.attention import oracle
 from tests.attention.short import D, H, T, called, drawn, initial
 
 distance_bucket = jax.jit(
-    bucketed_score.distance_bucket, static_argnames=("buckets", "most", "both_sides")
+    bucketed.distance_bucket, static_argnames=("buckets", "most", "both_sides")
 )
 
 

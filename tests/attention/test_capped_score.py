@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.bucketed_score import Bucketed
-from attnjax.attention.capped_score import SoftCap
-from attnjax.attention.kernel_score import Boxcar
 from attnjax.attention.mask import Causal
-from attnjax.attention.position_score import Alibi
-from attnjax.attention.score import soft_cap
+from attnjax.attention.score.base import soft_cap
+from attnjax.attention.score.bucketed import Bucketed
+from attnjax.attention.score.capped import SoftCap
+from attnjax.attention.score.kernel import Boxcar
+from attnjax.attention.score.positional import Alibi
 from attnjax.errors import UserError
 from tests.attention import oracle
 from tests.attention.short import CAUSAL, D, T, called, drawn, initial

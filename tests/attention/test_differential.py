@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.differential import DifferentialHeads
-from attnjax.attention.linear import LinearAttention
+from attnjax.attention.heads.differential import DifferentialHeads
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Causal
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.state.linear import LinearAttention
 from attnjax.errors import UserError
 from tests.attention import oracle
 from tests.attention.short import CAUSAL, D, T, called, drawn, initial

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.attention.fast_weights import FastWeights
-from attnjax.attention.feature_map import PositiveRandomFeatures
 from attnjax.attention.mask import Causal
+from attnjax.attention.state.feature_map import PositiveRandomFeatures
+from attnjax.attention.state.recurrent import FastWeights
 from tests import jitted
 
 WORDS, WIDTH = 7, 3

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.bias import Forgetting, forgetting
 from attnjax.attention.fused import Inputs
 from attnjax.attention.fused.blockwise import blockwise
-from attnjax.attention.gate import Gate, OutputGate
+from attnjax.attention.heads.gate import Gate, OutputGate
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Causal, Padding, Segments
-from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
+from attnjax.attention.score.bias import Forgetting, forgetting
 from attnjax.nn.norm import RMSNorm
 from tests import jitted
 from tests.attention import oracle

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from attnjax.attention.align.around import HardAlibi
 from attnjax.attention.attention import Attention
-from attnjax.attention.hard_alibi import HardAlibi
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Causal
-from attnjax.attention.multihead import MultiHead
 from tests.attention.short import T, called, drawn, initial
 
 

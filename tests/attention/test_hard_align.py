@@ -9,9 +9,8 @@ import pytest
 from flax import linen as nn
 from jax.test_util import check_grads
 
-from attnjax.attention.align import AlignContext
-from attnjax.attention.attention import Attention
-from attnjax.attention.hard_align import (
+from attnjax.attention.align.base import AlignContext
+from attnjax.attention.align.one_hot import (
     Hard,
     StraightThrough,
     gumbel,
@@ -19,10 +18,11 @@ from attnjax.attention.hard_align import (
     log_softmax,
     straight_through,
 )
+from attnjax.attention.attention import Attention
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import DenseMask
-from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
-from attnjax.attention.score import Dot
+from attnjax.attention.score.base import Dot
 from attnjax.config.constraints import check_fields
 from attnjax.errors import UserError
 from attnjax.nn.lift import scan_time

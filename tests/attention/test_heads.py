@@ -8,12 +8,12 @@ import jax
 import numpy as np
 import pytest
 
+from attnjax.attention.align.local import LocalPredictive
 from attnjax.attention.attention import Attention
-from attnjax.attention.kernel_score import Gaussian
-from attnjax.attention.local_align import LocalPredictive
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Causal, Padding
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.score import Additive, General
+from attnjax.attention.score.base import Additive, General
+from attnjax.attention.score.kernel import Gaussian
 from attnjax.config.vary import vary
 from attnjax.errors import UserError
 from tests import jitted

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 
-from attnjax.attention.align import Normalize, Softmax, Uniform
+from attnjax.attention.align.base import Normalize, Softmax, Uniform
 from attnjax.attention.attention import Attention
-from attnjax.attention.kernel_score import (
+from attnjax.attention.mask import ExcludeSelf
+from attnjax.attention.position import Positions
+from attnjax.attention.score.base import Dot, dot
+from attnjax.attention.score.kernel import (
     Boxcar,
     Epanechnikov,
     Gaussian,
@@ -20,9 +23,6 @@ from attnjax.attention.kernel_score import (
     gaussian,
     squared_distance,
 )
-from attnjax.attention.mask import ExcludeSelf
-from attnjax.attention.position import Positions
-from attnjax.attention.score import Dot, dot
 from attnjax.errors import UserError
 from tests import jitted
 from tests.attention import oracle

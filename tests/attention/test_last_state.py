@@ -4,9 +4,9 @@ import jax
 import numpy as np
 import pytest
 
-from attnjax.attention.last_state import LastState
+from attnjax.attention.heads.last_state import LastState
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Causal, DenseMask, Padding
-from attnjax.attention.multihead import MultiHead
 from tests import jitted
 
 QUERY, VALUE = np.ones((2, 3, 5)), np.random.default_rng(0).normal(size=(2, 4, 6))

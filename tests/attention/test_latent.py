@@ -5,13 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnjax.attention.align.around import HardAlibi
+from attnjax.attention.align.open import Sink
 from attnjax.attention.attention import Attention
-from attnjax.attention.hard_alibi import HardAlibi
-from attnjax.attention.latent import LatentAttention
+from attnjax.attention.heads.latent import LatentAttention
 from attnjax.attention.mask import Causal
-from attnjax.attention.open_align import Sink
 from attnjax.attention.position import Positions
-from attnjax.attention.position_score import Rotary, rotary
+from attnjax.attention.score.positional import Rotary, rotary
 from attnjax.errors import UserError
 from tests import jitted
 from tests.attention import oracle

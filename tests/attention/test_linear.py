@@ -21,8 +21,8 @@ from attnjax.attention import (
     PositiveRandomFeatures,
     Segments,
     Window,
-    linear,
 )
+from attnjax.attention.state import linear
 from attnjax.errors import UserError
 from tests import jitted
 from tests.attention import oracle

@@ -9,17 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.align import Softmax, softmax
-from attnjax.attention.attention import Attention
-from attnjax.attention.local_align import (
+from attnjax.attention.align.base import Softmax, softmax
+from attnjax.attention.align.local import (
     LocalMonotonic,
     LocalPredictive,
     local_monotonic,
     local_predictive,
     predicted_center,
 )
+from attnjax.attention.attention import Attention
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Causal, DenseMask
-from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
 from attnjax.errors import UserError
 from tests import jitted

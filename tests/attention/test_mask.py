@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.blocks import BlockRange
 from attnjax.attention.mask import (
     And,
     Causal,
@@ -21,8 +20,8 @@ from attnjax.attention.mask import (
     Segments,
     Window,
 )
-from attnjax.attention.position import Positions
-from attnjax.attention.score import Dot, ScaledDot
+from attnjax.attention.position import BlockRange, Positions
+from attnjax.attention.score.base import Dot, ScaledDot
 from tests import jitted
 
 # Few shapes, so that XLA compiles few programs: leading dimensions, T, S, K.

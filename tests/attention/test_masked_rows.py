@@ -7,13 +7,22 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.align import LearnedScale, Normalize, Uniform
+from attnjax.attention.align.base import LearnedScale, Normalize, Uniform
+from attnjax.attention.align.local import LocalMonotonic, LocalPredictive
+from attnjax.attention.align.one_hot import Hard, HardMax, StraightThrough
+from attnjax.attention.align.open import ReLU, Sigmoid, Sink, Softpick, StickBreaking
+from attnjax.attention.align.sparse import Entmax15, Sparsemax, TopK
 from attnjax.attention.attention import Attention
-from attnjax.attention.feature_map import PositiveRandomFeatures
 from attnjax.attention.fused import fused
-from attnjax.attention.hard_align import Hard, HardMax, StraightThrough
-from attnjax.attention.hidden import fill_hidden, zero_hidden
-from attnjax.attention.kernel_score import (
+from attnjax.attention.heads.last_state import LastState
+from attnjax.attention.heads.multihead import MultiHead
+from attnjax.attention.heads.selective import SelectiveHeads
+from attnjax.attention.heads.self_attentive import SelfAttentive
+from attnjax.attention.mask import Causal, DenseMask, Padding
+from attnjax.attention.masked import fill_hidden, zero_hidden
+from attnjax.attention.pool import RelativeSum
+from attnjax.attention.score.base import Additive, Dot, General, Location, ScaledDot, Score, dot
+from attnjax.attention.score.kernel import (
     Boxcar,
     Epanechnikov,
     Gaussian,
@@ -21,18 +30,9 @@ from attnjax.attention.kernel_score import (
     SquaredExponential,
     Triangular,
 )
-from attnjax.attention.last_state import LastState
-from attnjax.attention.linear import LinearAttention
-from attnjax.attention.local_align import LocalMonotonic, LocalPredictive
-from attnjax.attention.mask import Causal, DenseMask, Padding
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.open_align import ReLU, Sigmoid, Sink, Softpick, StickBreaking
-from attnjax.attention.pool import RelativeSum
-from attnjax.attention.position_score import Alibi, Relative, Rotary
-from attnjax.attention.score import Additive, Dot, General, Location, ScaledDot, Score, dot
-from attnjax.attention.selective import SelectiveHeads
-from attnjax.attention.self_attentive import SelfAttentive
-from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK
+from attnjax.attention.score.positional import Alibi, Relative, Rotary
+from attnjax.attention.state.feature_map import PositiveRandomFeatures
+from attnjax.attention.state.linear import LinearAttention
 from tests import jitted
 
 B, T, S, D = 3, 4, 5, 4

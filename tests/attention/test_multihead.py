@@ -8,10 +8,10 @@ import pytest
 from flax import linen as nn
 
 from attnjax.attention.attention import Attention
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import DenseMask
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.position_score import Rotary
-from attnjax.attention.score import Additive, Dot, General, ScaledDot, Score, dot
+from attnjax.attention.score.base import Additive, Dot, General, ScaledDot, Score, dot
+from attnjax.attention.score.positional import Rotary
 from attnjax.nn.norm import RMSNorm
 from tests import jitted
 from tests.attention import oracle

@@ -9,24 +9,23 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.adaptive_temperature import AdaptiveTemperature
+from attnjax.attention.align.around import TalkingHeads
+from attnjax.attention.align.base import AdaptiveTemperature
+from attnjax.attention.align.open import OffByOne, Sigmoid, Sink, Softpick, StickBreaking
 from attnjax.attention.attention import Attention, AttentionBase
-from attnjax.attention.bias import Forgetting
-from attnjax.attention.bucketed_score import Bucketed
-from attnjax.attention.capped_score import SoftCap
-from attnjax.attention.decay import FeatureDecay, HeadDecay, SigmoidDecay, WordDecay
-from attnjax.attention.differential import DifferentialHeads
-from attnjax.attention.gate import OutputGate
-from attnjax.attention.latent import LatentAttention
+from attnjax.attention.heads.differential import DifferentialHeads
+from attnjax.attention.heads.gate import OutputGate
+from attnjax.attention.heads.latent import LatentAttention
+from attnjax.attention.heads.multihead import MultiHead
+from attnjax.attention.heads.selective import SelectiveHeads
 from attnjax.attention.mask import Causal
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.open_align import OffByOne, Sigmoid, Sink, Softpick, StickBreaking
-from attnjax.attention.position_score import Rotary
-from attnjax.attention.recurrent import DecayedState, DeltaRule
-from attnjax.attention.rotary_scaling import Yarn
-from attnjax.attention.selective import SelectiveHeads
-from attnjax.attention.signed_linear import SignedLinearAttention
-from attnjax.attention.talking_heads import TalkingHeads
+from attnjax.attention.score.bias import Forgetting
+from attnjax.attention.score.bucketed import Bucketed
+from attnjax.attention.score.capped import SoftCap
+from attnjax.attention.score.positional import Rotary
+from attnjax.attention.score.rotary_scaling import Yarn
+from attnjax.attention.state.decay import FeatureDecay, HeadDecay, SigmoidDecay, WordDecay
+from attnjax.attention.state.recurrent import DecayedState, DeltaRule, SignedLinearAttention
 from attnjax.nn.norm import RMSNorm
 
 B, T, D = 2, 80, 16

@@ -8,19 +8,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.align import Normalize
+from attnjax.attention.align.around import HardAlibi, TalkingHeads
+from attnjax.attention.align.base import Normalize
 from attnjax.attention.attention import Attention
-from attnjax.attention.bias import Forgetting
-from attnjax.attention.bucketed_score import distance_bucket
-from attnjax.attention.differential import DifferentialHeads
-from attnjax.attention.hard_alibi import HardAlibi
-from attnjax.attention.kernel_score import SquaredExponential
-from attnjax.attention.latent import LatentAttention
+from attnjax.attention.heads.differential import DifferentialHeads
+from attnjax.attention.heads.latent import LatentAttention
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import And, Causal, DenseMask, Padding, Prefix, Segments, Window
-from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
-from attnjax.attention.recurrent import DeltaRule
-from attnjax.attention.talking_heads import TalkingHeads
+from attnjax.attention.score.bias import Forgetting
+from attnjax.attention.score.bucketed import distance_bucket
+from attnjax.attention.score.kernel import SquaredExponential
+from attnjax.attention.state.recurrent import DeltaRule
 from attnjax.errors import UserError
 from tests import jitted
 

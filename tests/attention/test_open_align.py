@@ -8,10 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.attention import Attention
-from attnjax.attention.mask import Causal, DenseMask
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.open_align import (
+from attnjax.attention.align.open import (
     Sink,
     StickBreaking,
     rectified,
@@ -20,6 +17,9 @@ from attnjax.attention.open_align import (
     softpick,
     stick_breaking,
 )
+from attnjax.attention.attention import Attention
+from attnjax.attention.heads.multihead import MultiHead
+from attnjax.attention.mask import Causal, DenseMask
 from attnjax.attention.position import Positions
 from tests import jitted
 from tests.attention import oracle

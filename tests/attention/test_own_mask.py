@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from attnjax.attention.attention import Attention
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Causal, DenseMask, ExcludeSelf, Mask, Padding, Window
-from attnjax.attention.multihead import MultiHead
 from attnjax.config.override import override, split
 from attnjax.config.parts import parts
 from attnjax.config.serialize import from_json, to_json

@@ -6,11 +6,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.align import Softmax, Uniform
+from attnjax.attention.align.base import Softmax, Uniform
 from attnjax.attention.attention import Attention
 from attnjax.attention.fused import dispatch, fused
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Causal, DenseMask, Segments
-from attnjax.attention.multihead import MultiHead
 from attnjax.attention.pool import Pool, RelativeSum, WeightedSum, weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.errors import UserError

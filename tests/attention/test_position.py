@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnjax.attention.position import Learned, NoPosition, Sinusoidal, sinusoidal
-from attnjax.attention.position_score import rotary
+from attnjax.attention.score.positional import rotary
 from attnjax.errors import UserError
 from tests import jitted
 

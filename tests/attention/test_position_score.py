@@ -10,13 +10,14 @@ import pytest
 from flax import linen as nn
 from hypothesis import given, strategies as st
 
-from attnjax.attention.align import Softmax
+from attnjax.attention.align.base import Softmax
 from attnjax.attention.attention import Attention
-from attnjax.attention.kernel_score import Boxcar, Gaussian
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Causal, DenseMask, Padding, Segments, Window
-from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
-from attnjax.attention.position_score import (
+from attnjax.attention.score.base import Additive, Dot, DotProduct, Location, ScaledDot, Score
+from attnjax.attention.score.kernel import Boxcar, Gaussian
+from attnjax.attention.score.positional import (
     Alibi,
     Relative,
     Rotary,
@@ -24,7 +25,6 @@ from attnjax.attention.position_score import (
     relative,
     rotary,
 )
-from attnjax.attention.score import Additive, Dot, DotProduct, Location, ScaledDot, Score
 from attnjax.errors import UserError
 from attnjax.nn.norm import RMSNorm
 from tests import jitted

@@ -9,8 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention import recurrence
-from attnjax.attention.decay import (
+from attnjax.attention.heads.multihead import MultiHead
+from attnjax.attention.mask import Causal, Padding, Segments, Window
+from attnjax.attention.position import Positions
+from attnjax.attention.state import chunked
+from attnjax.attention.state.chunked import Words, causal_contexts, final_state, hide_words
+from attnjax.attention.state.decay import (
     Decay,
     FeatureDecay,
     HeadDecay,
@@ -18,11 +22,7 @@ from attnjax.attention.decay import (
     SigmoidDecay,
     WordDecay,
 )
-from attnjax.attention.mask import Causal, Padding, Segments, Window
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.position import Positions
-from attnjax.attention.recurrence import Words, causal_contexts, final_state, hide_words
-from attnjax.attention.recurrent import DecayedState, DeltaRule, RecurrentAttention
+from attnjax.attention.state.recurrent import DecayedState, DeltaRule, RecurrentAttention
 from attnjax.errors import UserError
 from tests import jitted
 from tests.attention import oracle
@@ -35,8 +35,8 @@ widths = pytest.mark.parametrize("width", [1, K], ids=["a decay a word", "a deca
 
 
 def make_chunks_small(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(recurrence, "CHUNK", 4)
-    patch.setattr(recurrence, "BLOCK", 2)
+    patch.setattr(chunked, "CHUNK", 4)
+    patch.setattr(chunked, "BLOCK", 2)
 
 
 def drawn(width: int, dtype: Any = np.float64) -> tuple[Any, Words, Any]:
@@ -110,7 +110,7 @@ def test_a_gate_that_is_shut_forgets_all_before(width, delta_rule, float64):
         np.testing.assert_allclose(slope[:, :6], np.zeros(slope[:, :6].shape), atol=1e-14)
 
 
-write_word = jax.jit(recurrence.write_word, static_argnames="delta_rule")
+write_word = jax.jit(chunked.write_word, static_argnames="delta_rule")
 state_after = jax.jit(final_state, static_argnames="delta_rule")
 
 
@@ -173,7 +173,7 @@ def test_a_triangular_system_is_solved_with_every_derivative(float64):
         )[1]
 
     found, expected = jax.jit(
-        lambda: (derivatives(recurrence.solve_unit_lower), derivatives(by_library))
+        lambda: (derivatives(chunked.solve_unit_lower), derivatives(by_library))
     )()
     lower = np.tri(32, k=-1, dtype=bool)
     found, expected = (

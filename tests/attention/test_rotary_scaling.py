@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from attnjax.attention.position import Positions
-from attnjax.attention.position_score import Rotary, rotary
-from attnjax.attention.rotary_scaling import (
+from attnjax.attention.score.positional import Rotary, rotary
+from attnjax.attention.score.rotary_scaling import (
     Interpolated,
     LargerBase,
     RotaryScaling,

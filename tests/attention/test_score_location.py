@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from attnjax.attention.attention import Attention
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import DenseMask
-from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
-from attnjax.attention.score import Additive, Location, location
+from attnjax.attention.score.base import Additive, Location, location
 from attnjax.errors import UserError
 from tests import jitted
 from tests.attention import oracle

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from attnjax.attention.attention import Attention
+from attnjax.attention.heads.multihead import MultiHead
+from attnjax.attention.heads.selective import SelectiveHeads
 from attnjax.attention.mask import Causal, Padding, Segments
-from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
-from attnjax.attention.position_score import Alibi
-from attnjax.attention.recurrent import DeltaRule
-from attnjax.attention.selective import SelectiveHeads
+from attnjax.attention.score.positional import Alibi
+from attnjax.attention.state.recurrent import DeltaRule
 from attnjax.errors import UserError
 from tests import jitted
 from tests.attention import oracle

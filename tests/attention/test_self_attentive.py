@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import given, strategies as st
 
 from attnjax.attention import Padding, SelfAttentive
-from attnjax.attention.self_attentive import redundancy
+from attnjax.attention.heads.self_attentive import redundancy
 from tests import jitted
 
 HOPS, W, D, S = 3, 4, 5, 6

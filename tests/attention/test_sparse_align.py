@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, strategies as st
 from jax.test_util import check_grads
 
-from attnjax.attention.align import softmax
-from attnjax.attention.hard_align import HardMax
-from attnjax.attention.sparse_align import entmax15, sparsemax, top_k
+from attnjax.attention.align.base import softmax
+from attnjax.attention.align.one_hot import HardMax
+from attnjax.attention.align.sparse import entmax15, sparsemax, top_k
 from attnjax.errors import UserError
 from tests import jitted
 from tests.attention import oracle

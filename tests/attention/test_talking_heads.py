@@ -4,10 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from attnjax.attention.align.around import TalkingHeads
 from attnjax.attention.attention import Attention
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Causal
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.talking_heads import TalkingHeads
 from tests.attention import oracle
 from tests.attention.short import CAUSAL, H, called, drawn, initial
 

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention import recurrence
 from attnjax.attention.mask import Causal, Padding
 from attnjax.attention.position import Positions
-from attnjax.attention.signed_linear import SignedLinearAttention, divided
+from attnjax.attention.state import chunked
+from attnjax.attention.state.recurrent import SignedLinearAttention, divided
 from tests.attention import oracle
 
 B, T, K, V = 2, 7, 3, 2
@@ -45,7 +45,7 @@ def expected(inputs, causal):
 
 @pytest.fixture
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(recurrence, "CHUNK", 2)
+    monkeypatch.setattr(chunked, "CHUNK", 2)
 
 
 def read_with(mask, direction):

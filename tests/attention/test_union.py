@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.blocks import BlockRange
 from attnjax.attention.mask import Causal, Mask, Padding, Prefix, Window
+from attnjax.attention.position import BlockRange
 from attnjax.errors import UserError
 from tests.attention import oracle
 from tests.attention.short import AT, D, T, called, drawn

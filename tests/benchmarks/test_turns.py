@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnjax.attention import recurrence
+from attnjax.attention.state import chunked
 from attnjax.data.batch_plan import Batch
 from attnjax.data.special_tokens import END
 from attnjax.errors import UserError
@@ -182,9 +182,9 @@ def test_causal_attention_is_half_of_seven_products():
 
 
 def test_the_delta_rule_is_counted_by_whole_chunks_and_below_what_is_done():
-    one, two = (attention.delta_flops(chunks * recurrence.CHUNK) for chunks in (1, 2))
+    one, two = (attention.delta_flops(chunks * chunked.CHUNK) for chunks in (1, 2))
     assert two == 2 * one
-    workload = attention.prepare_delta(2 * recurrence.CHUNK)
+    workload = attention.prepare_delta(2 * chunked.CHUNK)
     assert workload.flops == two < product_flops(workload.call)
 
 

@@ -8,44 +8,53 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from attnjax.attention.adaptive_temperature import AdaptiveTemperature
-from attnjax.attention.align import Align, LearnedScale, Normalize, Softmax, Uniform
+from attnjax.attention.align.around import HardAlibi, TalkingHeads
+from attnjax.attention.align.base import (
+    AdaptiveTemperature,
+    Align,
+    LearnedScale,
+    Normalize,
+    Softmax,
+    Uniform,
+)
+from attnjax.attention.align.local import LocalMonotonic, LocalPredictive
+from attnjax.attention.align.one_hot import HardMax
+from attnjax.attention.align.open import OffByOne, Sigmoid, Sink, Softpick, StickBreaking
+from attnjax.attention.align.sparse import Entmax15, Sparsemax, TopK
 from attnjax.attention.attention import Attention, AttentionBase
-from attnjax.attention.bias import Forgetting
-from attnjax.attention.bucketed_score import Bucketed
-from attnjax.attention.capped_score import SoftCap
-from attnjax.attention.decay import FeatureDecay, HeadDecay, NoDecay, SigmoidDecay, WordDecay
-from attnjax.attention.differential import DifferentialHeads
-from attnjax.attention.fast_weights import FastWeights
-from attnjax.attention.feature_map import (
+from attnjax.attention.heads.differential import DifferentialHeads
+from attnjax.attention.heads.gate import OutputGate
+from attnjax.attention.heads.latent import LatentAttention
+from attnjax.attention.heads.multihead import MultiHead
+from attnjax.attention.heads.selective import SelectiveHeads
+from attnjax.attention.mask import Mask, Or, Prefix, Segments, Window, join
+from attnjax.attention.pool import Pool, RelativeSum, weighted_sum
+from attnjax.attention.position import Positions
+from attnjax.attention.score.base import Additive, Dot, General, Score, dot
+from attnjax.attention.score.bias import Forgetting
+from attnjax.attention.score.bucketed import Bucketed
+from attnjax.attention.score.capped import SoftCap
+from attnjax.attention.score.kernel import Boxcar, Gaussian, SquaredExponential
+from attnjax.attention.score.positional import Alibi, Relative, Rotary, rotary
+from attnjax.attention.score.rotary_scaling import Yarn
+from attnjax.attention.state.chunked import CHUNK
+from attnjax.attention.state.decay import FeatureDecay, HeadDecay, NoDecay, SigmoidDecay, WordDecay
+from attnjax.attention.state.feature_map import (
     EluPlusOne,
     FeatureMap,
     PositiveRandomFeatures,
 )
-from attnjax.attention.gate import OutputGate
-from attnjax.attention.hard_alibi import HardAlibi
-from attnjax.attention.hard_align import HardMax
-from attnjax.attention.input_widths import Widths
-from attnjax.attention.kernel_score import Boxcar, Gaussian, SquaredExponential
-from attnjax.attention.latent import LatentAttention
-from attnjax.attention.linear import LinearAttention
-from attnjax.attention.local_align import LocalMonotonic, LocalPredictive
-from attnjax.attention.mask import Mask, Or, Prefix, Segments, Window, join
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.open_align import OffByOne, Sigmoid, Sink, Softpick, StickBreaking
-from attnjax.attention.pool import Pool, RelativeSum, weighted_sum
-from attnjax.attention.position import Positions
-from attnjax.attention.position_score import Alibi, Relative, Rotary, rotary
-from attnjax.attention.recurrence import CHUNK
-from attnjax.attention.recurrent import DecayedState, DeltaRule, RecurrentAttention
-from attnjax.attention.rotary_scaling import Yarn
-from attnjax.attention.score import Additive, Dot, General, Score, dot
-from attnjax.attention.selective import SelectiveHeads
-from attnjax.attention.signed_linear import SignedLinearAttention
-from attnjax.attention.sparse_align import Entmax15, Sparsemax, TopK
-from attnjax.attention.talking_heads import TalkingHeads
+from attnjax.attention.state.linear import LinearAttention
+from attnjax.attention.state.recurrent import (
+    DecayedState,
+    DeltaRule,
+    FastWeights,
+    RecurrentAttention,
+    SignedLinearAttention,
+)
 from attnjax.config.walk import walk
 from attnjax.lab.checks import check_attention
+from attnjax.models.input_widths import Widths
 from attnjax.nn.norm import RMSNorm
 
 GOOD = (

@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import pytest
 from flax import linen as nn
 
-from attnjax.attention.align import Align, softmax
+from attnjax.attention.align.base import Align, softmax
 from attnjax.attention.attention import Attention
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.recurrent import DeltaRule
+from attnjax.attention.heads.multihead import MultiHead
+from attnjax.attention.state.recurrent import DeltaRule
 from attnjax.lab.checks import check_attention
 
 

@@ -13,8 +13,8 @@ OWN_ALIGN = """
 
 import jax
 import jax.numpy as jnp
-from attnjax.attention.align import Align
-from attnjax.attention.feature_map import FeatureMap
+from attnjax.attention.align.base import Align
+from attnjax.attention.state.feature_map import FeatureMap
 
 
 class Unmasked(Align):
@@ -156,8 +156,8 @@ ablation = Ablation(
 BESIDE = """
 
 from attnjax.attention import Score
-from attnjax.attention.align import Align
-from attnjax.attention.score import dot
+from attnjax.attention.align.base import Align
+from attnjax.attention.score.base import dot
 from attnjax.errors import UserError
 
 

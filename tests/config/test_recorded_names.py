@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.score import Dot, Score
+from attnjax.attention.heads.multihead import MultiHead
+from attnjax.attention.score.base import Dot, Score
 from attnjax.config import recorded_names
 from attnjax.config.parts import shipped
 from attnjax.config.recorded_names import PACKAGE, RECORDED, added_fields

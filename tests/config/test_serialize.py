@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from attnjax.attention.local_align import LocalPredictive
-from attnjax.attention.score import Additive
+from attnjax.attention.align.local import LocalPredictive
+from attnjax.attention.score.base import Additive
 from attnjax.config.parts import shipped
 from attnjax.config.serialize import (
     finite,

@@ -4,10 +4,10 @@ from fnmatch import fnmatch
 
 import pytest
 
-from attnjax.attention.linear import LinearAttention
 from attnjax.attention.mask import Window
-from attnjax.attention.position_score import Alibi
-from attnjax.attention.score import Additive, Dot, ScaledDot, Score
+from attnjax.attention.score.base import Additive, Dot, ScaledDot, Score
+from attnjax.attention.score.positional import Alibi
+from attnjax.attention.state.linear import LinearAttention
 from attnjax.config.override import apply_possible, override, split
 from attnjax.config.vary import vary
 from attnjax.config.walk import differences

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, reject, settings
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.position import Learned
-from attnjax.attention.score import General
+from attnjax.attention.score.base import General
 from attnjax.data.special_tokens import END, PAD, START
 from attnjax.decoding import generate as stages
 from attnjax.decoding.beam import Beam

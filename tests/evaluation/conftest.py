@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.data.batching import Batching
 from attnjax.data.generated.sequences import Reverse
 from attnjax.evaluation.measures.base import EvalInputs

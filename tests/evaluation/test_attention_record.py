@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.kernel_score import Gaussian
+from attnjax.attention.score.kernel import Gaussian
 from attnjax.config.serialize import from_json, to_json
 from attnjax.data.batching import Batching
 from attnjax.data.generated.regression import NoisyFunction

@@ -8,7 +8,7 @@ import pytest
 
 from attnjax.attention.attention import Attention
 from attnjax.attention.position import Learned
-from attnjax.attention.score import Location
+from attnjax.attention.score.base import Location
 from attnjax.data.corpora.parallel_text import ParallelText, TabSeparated
 from attnjax.data.examples import Encoded, Examples
 from attnjax.data.generated.sequences import Copy

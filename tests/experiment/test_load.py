@@ -87,7 +87,7 @@ def test_the_claims_of_each_experiment_can_be_judged(path):
 # a class of a test stays a part of its process: no other test chooses taylor-features
 OWN = """
 
-from attnjax.attention.feature_map import SignedFeatureMap
+from attnjax.attention.state.feature_map import SignedFeatureMap
 from attnjax.attention.position import Position
 from attnjax.attention.{module} import {name} as Shipped
 
@@ -101,19 +101,20 @@ class {name}({base}):
 @pytest.mark.parametrize("base", ["SignedFeatureMap", "Shipped"])
 def test_an_own_part_with_the_name_of_a_shipped_one_is_refused(base, tmp_path):
     path, text = tmp_path / "mine.py", (Path(__file__).parents[1] / "tiny.py").read_text()
-    path.write_text(text + OWN.format(module="feature_map", name="TaylorFeatures", base=base))
+    path.write_text(text + OWN.format(module="state.feature_map", name="TaylorFeatures", base=base))
     with pytest.raises(UserError) as refused:
         load(path)
     assert str(refused.value) == (
-        f"{path}: attnjax.attention.feature_map.TaylorFeatures and a class of your own are both "
-        "named TaylorFeatures; rename your own"
+        f"{path}: attnjax.attention.state.feature_map.TaylorFeatures and a class of your own "
+        "are both named TaylorFeatures; rename your own"
     )
     load_text(path.read_text(), name="mine", path=path)  # what a run has recorded goes on
 
 
 def test_the_name_of_a_part_of_another_kind_is_free(tmp_path):
     path, text = tmp_path / "mine.py", (Path(__file__).parents[1] / "tiny.py").read_text()
-    path.write_text(text + OWN.format(module="feature_map", name="TaylorFeatures", base="Position"))
+    own = OWN.format(module="state.feature_map", name="TaylorFeatures", base="Position")
+    path.write_text(text + own)
     assert "TaylorFeatures" in load(path).own
 
 

@@ -1,24 +1,22 @@
 """Language models whose layers are of two kinds, today's attentions among them."""
 
+from attnjax.attention.align.around import HardAlibi, TalkingHeads
+from attnjax.attention.align.open import StickBreaking
 from attnjax.attention.attention import Attention
-from attnjax.attention.bias import Forgetting
-from attnjax.attention.bucketed_score import Bucketed
-from attnjax.attention.capped_score import SoftCap
-from attnjax.attention.decay import FeatureDecay, HeadDecay, SigmoidDecay, WordDecay
-from attnjax.attention.differential import DifferentialHeads
-from attnjax.attention.gate import OutputGate
-from attnjax.attention.hard_alibi import HardAlibi
-from attnjax.attention.latent import LatentAttention
+from attnjax.attention.heads.differential import DifferentialHeads
+from attnjax.attention.heads.gate import OutputGate
+from attnjax.attention.heads.latent import LatentAttention
+from attnjax.attention.heads.multihead import MultiHead
+from attnjax.attention.heads.selective import SelectiveHeads
 from attnjax.attention.mask import Window
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.open_align import StickBreaking
 from attnjax.attention.position import NoPosition
-from attnjax.attention.position_score import Rotary
-from attnjax.attention.recurrent import DecayedState, DeltaRule
-from attnjax.attention.rotary_scaling import Yarn
-from attnjax.attention.selective import SelectiveHeads
-from attnjax.attention.signed_linear import SignedLinearAttention
-from attnjax.attention.talking_heads import TalkingHeads
+from attnjax.attention.score.bias import Forgetting
+from attnjax.attention.score.bucketed import Bucketed
+from attnjax.attention.score.capped import SoftCap
+from attnjax.attention.score.positional import Rotary
+from attnjax.attention.score.rotary_scaling import Yarn
+from attnjax.attention.state.decay import FeatureDecay, HeadDecay, SigmoidDecay, WordDecay
+from attnjax.attention.state.recurrent import DecayedState, DeltaRule, SignedLinearAttention
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.language_model import LanguageModel
 from attnjax.models.transformer_layers import DecoderLayer, Interleaved

@@ -5,11 +5,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnjax.attention.align import Align, Softmax
+from attnjax.attention.align.base import Align, Softmax
 from attnjax.attention.attention import Attention
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.position import Position, Sinusoidal
-from attnjax.attention.score import ScaledDot, Score
+from attnjax.attention.score.base import ScaledDot, Score
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, PostNorm, Residual

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from flax import traverse_util
 
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.position import Learned
 from attnjax.data.special_tokens import END, PAD, START
 from attnjax.models.bert import BertEncoder

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnjax.attention.align.local import LocalMonotonic
+from attnjax.attention.align.one_hot import Hard
 from attnjax.attention.attention import Attention
-from attnjax.attention.hard_align import Hard
-from attnjax.attention.local_align import LocalMonotonic
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.score import Additive
+from attnjax.attention.heads.multihead import MultiHead
+from attnjax.attention.score.base import Additive
 from attnjax.errors import UserError
 from attnjax.models.captioner import Captioner, Convolutions
 from attnjax.models.rnn_cells import GRUResetBefore

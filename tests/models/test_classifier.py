@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.align import Uniform
+from attnjax.attention.align.base import Uniform
 from attnjax.attention.attention import Attention
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.score import Additive, Dot, ScaledDot
+from attnjax.attention.heads.multihead import MultiHead
+from attnjax.attention.score.base import Additive, Dot, ScaledDot
 from attnjax.data.special_tokens import END, PAD, START, UNKNOWN
 from attnjax.decoding.generate import generate
 from attnjax.decoding.label import Label

@@ -9,7 +9,7 @@ import pytest
 from flax import linen as nn
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.models.captioner import Captioner, Convolutions
 from attnjax.models.classifier import Classifier
 from attnjax.models.feed_forward import FeedForward

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.models.in_context_regressor import InContextRegressor
 from tests import jitted
 

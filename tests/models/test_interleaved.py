@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.recurrent import DeltaRule
+from attnjax.attention.heads.multihead import MultiHead
+from attnjax.attention.state.recurrent import DeltaRule
 from attnjax.config.serialize import from_json, to_json
 from attnjax.errors import UserError
 from attnjax.models.feed_forward import FeedForward

@@ -4,14 +4,14 @@ import jax
 import numpy as np
 import pytest
 
+from attnjax.attention.align.sparse import Sparsemax
 from attnjax.attention.attention import Attention
-from attnjax.attention.linear import LinearAttention
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Window
-from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import NoPosition
-from attnjax.attention.position_score import Alibi, Relative, Rotary
-from attnjax.attention.score import Additive, General
-from attnjax.attention.sparse_align import Sparsemax
+from attnjax.attention.score.base import Additive, General
+from attnjax.attention.score.positional import Alibi, Relative, Rotary
+from attnjax.attention.state.linear import LinearAttention
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.language_model import LanguageModel
 from attnjax.models.rnn_cells import GRUResetBefore

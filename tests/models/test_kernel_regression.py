@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.align import Normalize
+from attnjax.attention.align.base import Normalize
 from attnjax.attention.attention import Attention
-from attnjax.attention.kernel_score import Epanechnikov, Gaussian, LearnedGaussian
+from attnjax.attention.score.kernel import Epanechnikov, Gaussian, LearnedGaussian
 from attnjax.data.batch_plan import Batch
 from attnjax.data.generated.regression import NoisyFunction
 from attnjax.errors import UserError

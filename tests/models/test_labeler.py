@@ -7,8 +7,8 @@ import jax
 import numpy as np
 import pytest
 
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Causal, Padding, Window
-from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import NoPosition, Positions, Sinusoidal
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError

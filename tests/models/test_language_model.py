@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from flax import traverse_util
 
-from attnjax.attention.align import Align, Softmax
+from attnjax.attention.align.base import Align, Softmax
+from attnjax.attention.align.local import LocalMonotonic
 from attnjax.attention.attention import Attention, AttentionBase
-from attnjax.attention.local_align import LocalMonotonic
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.position import Learned, NoPosition, Position, Sinusoidal
-from attnjax.attention.position_score import Relative, Rotary
-from attnjax.attention.score import Location, ScaledDot, Score
+from attnjax.attention.score.base import Location, ScaledDot, Score
+from attnjax.attention.score.positional import Relative, Rotary
 from attnjax.data.examples import Encoded, Examples
 from attnjax.data.generated.sequences import Copy
 from attnjax.data.special_tokens import END, PAD, START

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from flax import nnx
 
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Padding
-from attnjax.attention.multihead import MultiHead
 from attnjax.models.rnn_encoder import Encoder
 from attnjax.models.seq2seq import Seq2Seq
 from attnjax.models.transformer import Transformer

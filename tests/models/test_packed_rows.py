@@ -6,16 +6,16 @@ import jax
 import numpy as np
 import pytest
 
-from attnjax.attention.align import Softmax
+from attnjax.attention.align.base import Softmax
+from attnjax.attention.align.local import LocalMonotonic, LocalPredictive
 from attnjax.attention.attention import Attention
-from attnjax.attention.last_state import LastState
-from attnjax.attention.linear import LinearAttention
-from attnjax.attention.local_align import LocalMonotonic, LocalPredictive
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.last_state import LastState
+from attnjax.attention.heads.multihead import MultiHead
+from attnjax.attention.heads.self_attentive import SelfAttentive
 from attnjax.attention.position import Learned
-from attnjax.attention.position_score import Alibi, Relative, Rotary
-from attnjax.attention.score import Additive, Dot, General, Location
-from attnjax.attention.self_attentive import SelfAttentive
+from attnjax.attention.score.base import Additive, Dot, General, Location
+from attnjax.attention.score.positional import Alibi, Relative, Rotary
+from attnjax.attention.state.linear import LinearAttention
 from attnjax.config.vary import vary
 from attnjax.data.batch_plan import Batch, PackedBatch
 from attnjax.errors import UserError

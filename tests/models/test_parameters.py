@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.position import Learned
-from attnjax.attention.score import Additive, ScaledDot
+from attnjax.attention.score.base import Additive, ScaledDot
 from attnjax.config.vary import vary
 from attnjax.models.feed_forward import (
     ConvolutionFeedForward,

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.position import Learned, NoPosition, Sinusoidal
-from attnjax.attention.score import ScaledDot
+from attnjax.attention.score.base import ScaledDot
 from attnjax.data.special_tokens import END, PAD, START
 from attnjax.models.classifier import Classifier
 from attnjax.models.feed_forward import FeedForward

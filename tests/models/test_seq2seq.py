@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnjax.attention.align.local import LocalMonotonic, LocalPredictive
 from attnjax.attention.attention import Attention
-from attnjax.attention.last_state import LastState
-from attnjax.attention.local_align import LocalMonotonic, LocalPredictive
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.score import Dot, General, Location
+from attnjax.attention.heads.last_state import LastState
+from attnjax.attention.heads.multihead import MultiHead
+from attnjax.attention.score.base import Dot, General, Location
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
 from attnjax.models.rnn_cells import GRU, LSTM, GRUResetBefore

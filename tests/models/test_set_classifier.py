@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from attnjax.attention.adaptive_temperature import POLYNOMIAL
+from attnjax.attention.align.base import POLYNOMIAL
 from attnjax.data.batching import Batching
 from attnjax.data.generated.max_retrieval import MaxRetrieval
 from attnjax.data.generated.regression import NoisyFunction

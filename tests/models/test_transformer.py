@@ -8,12 +8,12 @@ import jax
 import numpy as np
 import pytest
 
-from attnjax.attention.align import Softmax
-from attnjax.attention.local_align import LocalMonotonic
+from attnjax.attention.align.base import Softmax
+from attnjax.attention.align.local import LocalMonotonic
 from attnjax.attention.pool import RelativeSum
 from attnjax.attention.position import Learned, NoPosition, Sinusoidal
-from attnjax.attention.position_score import Alibi, Relative, Rotary
-from attnjax.attention.score import Additive, Dot, General, Location, ScaledDot
+from attnjax.attention.score.base import Additive, Dot, General, Location, ScaledDot
+from attnjax.attention.score.positional import Alibi, Relative, Rotary
 from attnjax.config.vary import vary
 from attnjax.errors import UserError
 from attnjax.models.transformer import Transformer

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from flax import traverse_util
 
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Padding
-from attnjax.attention.multihead import MultiHead
 from attnjax.config.vary import vary
 from attnjax.models.feed_forward import ConvolutionFeedForward, FeedForward, GatedFeedForward
 from attnjax.models.transformer_layers import EncoderLayer, NoResidual, PostNorm, PreNorm

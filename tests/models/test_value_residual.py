@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from attnjax.attention.attention import Attention
+from attnjax.attention.heads.multihead import FirstValues, MultiHead
 from attnjax.attention.mask import Causal
-from attnjax.attention.multihead import FirstValues, MultiHead
 from attnjax.attention.position import NoPosition
-from attnjax.attention.recurrent import DeltaRule
+from attnjax.attention.state.recurrent import DeltaRule
 from attnjax.errors import UserError
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.language_model import LanguageModel

@@ -4,9 +4,9 @@ import pytest
 from flax import linen as nn
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.position import Learned
-from attnjax.attention.score import Dot, Location
+from attnjax.attention.score.base import Dot, Location
 from attnjax.errors import UserError
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer

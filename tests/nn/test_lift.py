@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from flax import linen as nn
 
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.nn.lift import (
     clone_template,
     inherit,

@@ -108,7 +108,7 @@ def test_a_comment_a_variant_and_a_claim_refuse_nothing(tiny, capsys):
     assert "experiment.Cosine" not in capsys.readouterr().err
 
 
-FACTOR = """from attnjax.attention.score import dot
+FACTOR = """from attnjax.attention.score.base import dot
 
 def ten(query, key):
     return 10 * dot(query, key)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long
 EXPERIMENT = '''
 """Do unknown words come over?"""
 
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.data.batching import Batching
 from attnjax.data.corpora.parallel_text import TabSeparated
 from attnjax.data.vocabulary import SplitWords

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from attnjax.attention.align.one_hot import Hard
 from attnjax.attention.attention import Attention
-from attnjax.attention.hard_align import Hard
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.config.vary import vary
 from attnjax.data.batch_plan import Batch
 from attnjax.data.batching import Batching

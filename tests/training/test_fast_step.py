@@ -7,7 +7,7 @@ import numpy as np
 import optax
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.data.batch_plan import Batch
 from attnjax.data.special_tokens import PAD
 from attnjax.models.feed_forward import FeedForward

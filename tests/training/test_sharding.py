@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.config.vary import vary
 from attnjax.errors import UserError
 from attnjax.models.feed_forward import FeedForward

@@ -3,22 +3,21 @@
 import numpy as np
 import pytest
 
-from attnjax.attention.adaptive_temperature import AdaptiveTemperature
+from attnjax.attention.align.around import TalkingHeads
+from attnjax.attention.align.base import AdaptiveTemperature
+from attnjax.attention.align.open import Sigmoid, Sink, Softpick
 from attnjax.attention.attention import Attention
-from attnjax.attention.bias import Forgetting
-from attnjax.attention.bucketed_score import Bucketed
-from attnjax.attention.capped_score import SoftCap
-from attnjax.attention.decay import WordDecay
-from attnjax.attention.differential import DifferentialHeads
-from attnjax.attention.feature_map import TaylorFeatures
-from attnjax.attention.gate import OutputGate
-from attnjax.attention.latent import LatentAttention
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.open_align import Sigmoid, Sink, Softpick
-from attnjax.attention.recurrent import DeltaRule
-from attnjax.attention.selective import SelectiveHeads
-from attnjax.attention.signed_linear import SignedLinearAttention
-from attnjax.attention.talking_heads import TalkingHeads
+from attnjax.attention.heads.differential import DifferentialHeads
+from attnjax.attention.heads.gate import OutputGate
+from attnjax.attention.heads.latent import LatentAttention
+from attnjax.attention.heads.multihead import MultiHead
+from attnjax.attention.heads.selective import SelectiveHeads
+from attnjax.attention.score.bias import Forgetting
+from attnjax.attention.score.bucketed import Bucketed
+from attnjax.attention.score.capped import SoftCap
+from attnjax.attention.state.decay import WordDecay
+from attnjax.attention.state.feature_map import TaylorFeatures
+from attnjax.attention.state.recurrent import DeltaRule, SignedLinearAttention
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.transformer import Transformer
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, Interleaved

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from flax import linen as nn, traverse_util
 
-from attnjax.attention.feature_map import PositiveRandomFeatures
-from attnjax.attention.linear import LinearAttention
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.multihead import MultiHead
+from attnjax.attention.state.feature_map import PositiveRandomFeatures
+from attnjax.attention.state.linear import LinearAttention
 from attnjax.models.rnn_cells import GRU
 from attnjax.models.rnn_decoders import LuongDecoder
 from attnjax.models.rnn_encoder import Encoder

@@ -15,12 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
 
-from attnjax.attention.blocks import BlockRange
 from attnjax.attention.fused.derivatives import attend
 from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.fused.tiles import AllowedPairs, Arrays, BiasTerms, TilePlan
 from attnjax.attention.mask import And, Mask, Padding
-from attnjax.attention.position import AnyArray, Positions
+from attnjax.attention.position import AnyArray, BlockRange, Positions
 from attnjax.nn.axes import known_length, varying_as
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from attnjax.attention.align import softmax
+from attnjax.attention.align.base import softmax
+from attnjax.attention.align.open import softmax_with_sink
 from attnjax.attention.fused import tiles
 from attnjax.attention.fused.tiles import AllowedPairs, Arrays, TilePlan
-from attnjax.attention.open_align import softmax_with_sink
 from attnjax.nn.dtypes import widen
 from attnjax.nn.linear_map import linear_map
 from attnjax.nn.product import product

@@ -20,7 +20,8 @@ from typing import Any, Literal, NamedTuple
 import jax
 from jax.sharding import PartitionSpec as P, auto_axes
 
-from attnjax.attention.align import softmax
+from attnjax.attention.align.base import softmax
+from attnjax.attention.align.open import softmax_with_sink
 from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.cudnn import cudnn, cudnn_refuses
 from attnjax.attention.fused.inputs import (
@@ -34,12 +35,11 @@ from attnjax.attention.fused.inputs import (
     share_keys,
 )
 from attnjax.attention.fused.splash import splash, splash_refuses
-from attnjax.attention.hidden import zero_hidden
 from attnjax.attention.mask import And, Mask, MaskLike, allowed_pairs, as_mask
-from attnjax.attention.open_align import softmax_with_sink
+from attnjax.attention.masked import zero_hidden
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
-from attnjax.attention.score import DotProduct
+from attnjax.attention.score.base import DotProduct
 from attnjax.errors import UserError
 from attnjax.nn.axes import explicit_axes, smaller_length
 from attnjax.nn.dtypes import as_floats

@@ -12,7 +12,7 @@ import numpy as np
 from jax.core import Tracer
 
 from attnjax.attention.mask import And, Causal, Mask, MaskLike, Padding, Window
-from attnjax.attention.mask_check import check_booleans
+from attnjax.attention.masked import check_booleans
 from attnjax.attention.position import AnyArray, Positions
 from attnjax.errors import UserError
 

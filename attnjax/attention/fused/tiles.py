@@ -19,7 +19,7 @@ from jax.tree_util import Partial
 from attnjax.attention.fused.inputs import SideBias
 from attnjax.attention.mask import Mask
 from attnjax.attention.position import Positions
-from attnjax.attention.score import soft_cap
+from attnjax.attention.score.base import soft_cap
 from attnjax.nn.axes import varying_as
 from attnjax.nn.dtypes import wide, widen
 from attnjax.nn.product import product

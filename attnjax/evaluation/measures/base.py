@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.attention.align import Align
+from attnjax.attention.align.base import Align
 from attnjax.config.walk import walk
 from attnjax.data.batch_plan import Batch
 from attnjax.data.batching import Batching, in_order

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.attention.align import Uniform
+from attnjax.attention.align.base import Uniform
 from attnjax.attention.attention import Attention
 from attnjax.config.constraints import PositiveInt
 from attnjax.config.vary import vary

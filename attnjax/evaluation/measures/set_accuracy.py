@@ -6,8 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from attnjax.attention.adaptive_temperature import AdaptiveTemperature
-from attnjax.attention.align import Align
+from attnjax.attention.align.base import AdaptiveTemperature, Align
 from attnjax.config.vary import vary
 from attnjax.config.walk import walk
 from attnjax.data.corpus import Corpus

@@ -8,15 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.attention.align import Align, AlignContext
+from attnjax.attention.align.base import Align, AlignContext
 from attnjax.attention.attention import AttentionBase
-from attnjax.attention.bias import Forgetting
 from attnjax.attention.fused import FUSED_FROM
-from attnjax.attention.input_widths import Widths
 from attnjax.attention.mask import Causal, Mask, Padding, Segments
 from attnjax.attention.pool import Pool
 from attnjax.attention.position import Positions
-from attnjax.attention.recurrent import RecurrentAttention
+from attnjax.attention.score.bias import Forgetting
+from attnjax.attention.state.recurrent import RecurrentAttention
 from attnjax.attention.traits import Expectations
 from attnjax.lab.checks import recurrence
 from attnjax.lab.checks.finding import (
@@ -39,6 +38,7 @@ from attnjax.lab.checks.initialized import (
     parts_of,
 )
 from attnjax.lab.checks.noise import noisy
+from attnjax.models.input_widths import Widths
 
 LONG = min(FUSED_FROM.values())
 """The number of queries and keys from which a fused kernel is used."""

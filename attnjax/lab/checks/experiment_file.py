@@ -9,15 +9,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from attnjax.attention.align import Align
+from attnjax.attention.align.base import Align
 from attnjax.attention.attention import Attention, AttentionBase
-from attnjax.attention.feature_map import FeatureMap, SignedFeatureMap
-from attnjax.attention.input_widths import Widths, input_widths
-from attnjax.attention.linear import LinearAttention
 from attnjax.attention.mask import Mask
 from attnjax.attention.pool import Pool
-from attnjax.attention.score import Score
-from attnjax.attention.signed_linear import SignedLinearAttention
+from attnjax.attention.score.base import Score
+from attnjax.attention.state.feature_map import FeatureMap, SignedFeatureMap
+from attnjax.attention.state.linear import LinearAttention
+from attnjax.attention.state.recurrent import SignedLinearAttention
 from attnjax.config.own_code import FileModule
 from attnjax.config.walk import walk
 from attnjax.experiment import Experiment
@@ -25,6 +24,7 @@ from attnjax.experiment.load import ExperimentFile
 from attnjax.lab.checks import NARROW, Finding, check_attention, check_model, check_norm
 from attnjax.lab.checks.finding import error_finding
 from attnjax.lab.checks.parts import check_part, few_examples
+from attnjax.models.input_widths import Widths, input_widths
 from attnjax.models.sequence_model import SequenceModel
 from attnjax.nn.norm import Norm
 

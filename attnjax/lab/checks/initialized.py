@@ -9,14 +9,14 @@ import jax
 import numpy as np
 
 from attnjax.attention.attention import AttentionBase
-from attnjax.attention.input_widths import Widths
 from attnjax.attention.mask import Mask
 from attnjax.attention.position import Positions
-from attnjax.attention.recurrent import RecurrentAttention
+from attnjax.attention.state.recurrent import RecurrentAttention
 from attnjax.config.walk import field_names
 from attnjax.lab.checks import recurrence
 from attnjax.lab.checks.finding import Problems
 from attnjax.lab.checks.noise import NOISE, are_moved_by_noise, noisy, said_of_moved
+from attnjax.models.input_widths import Widths
 
 B, S = 2, 5
 

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnjax.attention.mask import Causal
-from attnjax.attention.recurrence import CHUNK, Words
-from attnjax.attention.recurrent import RecurrentAttention
+from attnjax.attention.state.chunked import CHUNK, Words
+from attnjax.attention.state.recurrent import RecurrentAttention
 from attnjax.lab.checks.finding import Problems, not_equal
 from attnjax.lab.checks.noise import noisy
 
@@ -80,7 +80,7 @@ class PreparedRecurrence:
 
 
 def _by_equations(query: np.ndarray, memory: Words, *, delta_rule: bool) -> np.ndarray:
-    """Return what queries read by `attnjax.attention.recurrence`, word by word, in float64."""
+    """Return what queries read by `attnjax.attention.state.chunked`, word by word, in float64."""
     key, value, log_decay, strength = (np.asarray(x, np.float64) for x in memory)
     state = np.zeros((len(key), key.shape[-1], value.shape[-1]))
     read = []

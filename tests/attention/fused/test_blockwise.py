@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, strategies as st
 from jax.tree_util import Partial
 
-from attnjax.attention.align import softmax
+from attnjax.attention.align.base import softmax
 from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.mask import Causal, DenseMask, ExcludeSelf, Padding, Segments, Window
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions, distance
-from attnjax.attention.position_score import relative
-from attnjax.attention.score import dot
+from attnjax.attention.score.base import dot
+from attnjax.attention.score.positional import relative
 from attnjax.evaluation.flops import product_flops
 from attnjax.nn.product import rounded_products
 

@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 from jax.tree_util import Partial
 
-from attnjax.attention.align import LearnedScale, Softmax
+from attnjax.attention.align.base import LearnedScale, Softmax
+from attnjax.attention.align.open import OffByOne, Sink, softmax_with_sink
 from attnjax.attention.attention import Attention
-from attnjax.attention.bucketed_score import Bucketed
-from attnjax.attention.capped_score import SoftCap
 from attnjax.attention.fused import fused
 from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.cudnn import cudnn_refuses
 from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.fused.splash import splash_refuses
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Causal, Mask, Padding, Segments, Window
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.open_align import OffByOne, Sink, softmax_with_sink
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions, distance
-from attnjax.attention.position_score import Alibi, Rotary
-from attnjax.attention.score import ScaledDot, dot, soft_cap
+from attnjax.attention.score.base import ScaledDot, dot, soft_cap
+from attnjax.attention.score.bucketed import Bucketed
+from attnjax.attention.score.capped import SoftCap
+from attnjax.attention.score.positional import Alibi, Rotary
 from attnjax.errors import UserError
 from tests import jitted
 

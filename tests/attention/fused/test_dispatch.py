@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.align import Softmax, softmax
+from attnjax.attention.align.base import Softmax, softmax
 from attnjax.attention.attention import Attention
 from attnjax.attention.fused import dispatch
 from attnjax.attention.fused.blockwise import blockwise
@@ -16,6 +16,7 @@ from attnjax.attention.fused.cudnn import cudnn
 from attnjax.attention.fused.dispatch import FUSED_FROM, fused
 from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.fused.tiles import ENTRIES
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import (
     Causal,
     DenseMask,
@@ -25,9 +26,8 @@ from attnjax.attention.mask import (
     Segments,
     Window,
 )
-from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions
-from attnjax.attention.score import Dot, General, WidthScaledDot, dot
+from attnjax.attention.score.base import Dot, General, WidthScaledDot, dot
 from attnjax.errors import UserError
 from attnjax.nn.platform import compiled_for
 from tests import jitted

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from jax.tree_util import Partial
 
-from attnjax.attention.align import Softmax
+from attnjax.attention.align.base import Softmax
 from attnjax.attention.attention import Attention
-from attnjax.attention.bias import Forgetting
-from attnjax.attention.capped_score import SoftCap
 from attnjax.attention.fused.blockwise import blockwise
 from attnjax.attention.fused.cudnn import cudnn_refuses
 from attnjax.attention.fused.inputs import Inputs, SideBias
 from attnjax.attention.fused.splash import splash_refuses
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Causal, Mask, Padding, Prefix, Segments, Window
-from attnjax.attention.multihead import MultiHead
 from attnjax.attention.position import Positions, distance
-from attnjax.attention.position_score import Alibi
+from attnjax.attention.score.bias import Forgetting
+from attnjax.attention.score.capped import SoftCap
+from attnjax.attention.score.positional import Alibi
 from attnjax.errors import UserError
 from attnjax.nn.norm import RMSNorm
 from tests.attention import oracle

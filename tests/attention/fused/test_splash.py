@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from jax.experimental.pallas.ops.tpu import splash_attention as kernels
 
-from attnjax.attention.align import softmax
+from attnjax.attention.align.base import softmax
+from attnjax.attention.align.open import softmax_with_sink
 from attnjax.attention.fused import dispatch
 from attnjax.attention.fused.dispatch import fused
 from attnjax.attention.fused.inputs import Inputs
 from attnjax.attention.fused.splash import splash, splash_refuses
 from attnjax.attention.mask import Causal, DenseMask, ExcludeSelf, Padding, Segments, Window
-from attnjax.attention.open_align import softmax_with_sink
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
-from attnjax.attention.score import dot, soft_cap
+from attnjax.attention.score.base import dot, soft_cap
 from attnjax.errors import UserError
 from attnjax.nn.platform import compiled_for
 

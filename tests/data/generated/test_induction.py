@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.data.examples import Encoded
 from attnjax.data.generated.induction import DictionaryRecall, InductionHead, NextWords
 from attnjax.errors import UserError

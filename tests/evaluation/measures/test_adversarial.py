@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.distance import jensenshannon
 from scipy.special import softmax
 
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.data.batching import Batching
 from attnjax.data.corpus import Corpus
 from attnjax.data.examples import Encoded, Examples

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from attnjax.attention.attention import Attention
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Window
-from attnjax.attention.multihead import MultiHead
 from attnjax.errors import UserError
 from attnjax.evaluation.depth import sequential_operations
 from attnjax.evaluation.flops import product_flops

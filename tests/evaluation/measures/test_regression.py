@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnjax.attention.align import Uniform
+from attnjax.attention.align.base import Uniform
 from attnjax.attention.attention import Attention
 from attnjax.data.batching import Batching
 from attnjax.data.generated.regression import NoisyFunction

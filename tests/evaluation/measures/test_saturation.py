@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from attnjax.attention.align.around import HardAlibi, TalkingHeads
+from attnjax.attention.align.local import LocalPredictive
+from attnjax.attention.align.open import Sigmoid
 from attnjax.attention.attention import Attention
-from attnjax.attention.hard_alibi import HardAlibi
-from attnjax.attention.last_state import LastState
-from attnjax.attention.linear import LinearAttention
-from attnjax.attention.local_align import LocalPredictive
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.open_align import Sigmoid
-from attnjax.attention.talking_heads import TalkingHeads
+from attnjax.attention.heads.last_state import LastState
+from attnjax.attention.heads.multihead import MultiHead
+from attnjax.attention.state.linear import LinearAttention
 from attnjax.config.vary import vary
 from attnjax.data.corpora.parallel_text import TabSeparated
 from attnjax.errors import UserError

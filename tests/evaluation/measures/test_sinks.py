@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnjax.attention.align.open import ReLU
 from attnjax.attention.attention import Attention
-from attnjax.attention.linear import LinearAttention
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.open_align import ReLU
+from attnjax.attention.heads.multihead import MultiHead
+from attnjax.attention.state.linear import LinearAttention
 from attnjax.config.vary import vary
 from attnjax.data.batching import Batching
 from attnjax.data.generated.induction import InductionHead

@@ -9,8 +9,8 @@ import pytest
 from flax import linen as nn
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.score import Dot
-from attnjax.attention.self_attentive import SelfAttentive
+from attnjax.attention.heads.self_attentive import SelfAttentive
+from attnjax.attention.score.base import Dot
 from attnjax.data.batch_plan import Batch
 from attnjax.data.special_tokens import END
 from attnjax.errors import UserError

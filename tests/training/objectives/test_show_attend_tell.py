@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from flax import linen as nn
 
-from attnjax.attention.align import Softmax
+from attnjax.attention.align.base import Softmax
+from attnjax.attention.align.one_hot import Hard
 from attnjax.attention.attention import Attention
-from attnjax.attention.hard_align import Hard
-from attnjax.attention.multihead import MultiHead
-from attnjax.attention.score import Additive
+from attnjax.attention.heads.multihead import MultiHead
+from attnjax.attention.score.base import Additive
 from attnjax.data.batch_plan import Batch
 from attnjax.data.special_tokens import END, PAD
 from attnjax.errors import UserError

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.kernel_score import LearnedGaussian
+from attnjax.attention.score.kernel import LearnedGaussian
 from attnjax.data.batch_plan import Batch
 from attnjax.lab.checkpoints.checkpoint import Checkpoints
 from attnjax.lab.checkpoints.snapshot import RunProgress, Snapshot

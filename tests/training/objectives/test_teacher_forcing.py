@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnjax.attention.multihead import MultiHead
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.data.batch_plan import Batch
 from attnjax.data.special_tokens import PAD, START
 from attnjax.models.feed_forward import FeedForward

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.attention import Attention, AttentionBase, Memory
+from attnjax.attention.heads.multihead import head_width
 from attnjax.attention.mask import Mask, MaskLike, as_mask
-from attnjax.attention.multihead import head_width
 from attnjax.attention.position import Positions
-from attnjax.attention.position_score import rotary
-from attnjax.attention.score import ScaledDot
+from attnjax.attention.score.base import ScaledDot
+from attnjax.attention.score.positional import rotary
 from attnjax.attention.shapes import Contexts, Keys, Queries, Values
 from attnjax.config.constraints import PositiveFloat, PositiveInt
 from attnjax.errors import UserError

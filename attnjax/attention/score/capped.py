@@ -5,9 +5,9 @@ from dataclasses import field
 from flax import linen as nn
 from jaxtyping import Array, Float
 
-from attnjax.attention.kernel_score import Kernel
 from attnjax.attention.position import Positions
-from attnjax.attention.score import DotProduct, ScaledDot, Score, soft_cap
+from attnjax.attention.score.base import DotProduct, ScaledDot, Score, soft_cap
+from attnjax.attention.score.kernel import Kernel
 from attnjax.attention.shapes import Keys, Logits, Queries
 from attnjax.config.constraints import PositiveFloat
 from attnjax.errors import UserError

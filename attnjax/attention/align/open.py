@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from attnjax.attention.align import Align, AlignContext, softmax
+from attnjax.attention.align.base import Align, AlignContext, softmax
 from attnjax.attention.position import AnyArray
 from attnjax.attention.shapes import Allowed, Logits, Weights
 from attnjax.nn.dtypes import widen

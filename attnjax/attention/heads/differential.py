@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.attention import Attention
+from attnjax.attention.heads.multihead import FirstValues, MultiHead, head_width
 from attnjax.attention.mask import Mask
-from attnjax.attention.multihead import FirstValues, MultiHead, head_width
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Keys, Values
 from attnjax.config.constraints import DropoutRate

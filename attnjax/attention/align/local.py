@@ -8,7 +8,7 @@ from annotated_types import Gt
 from flax import linen as nn
 from jaxtyping import Array, Float, Int
 
-from attnjax.attention.align import Align, AlignContext, softmax
+from attnjax.attention.align.base import Align, AlignContext, softmax
 from attnjax.attention.mask import Window
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Allowed, Logits, Weights

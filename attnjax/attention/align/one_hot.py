@@ -8,7 +8,7 @@ see `attnjax.nn.counter_hash`.
 import jax
 import jax.numpy as jnp
 
-from attnjax.attention.align import Align, AlignContext, softmax
+from attnjax.attention.align.base import Align, AlignContext, softmax
 from attnjax.attention.shapes import Allowed, Logits, Weights
 from attnjax.config.constraints import PositiveFloat, Probability
 from attnjax.errors import UserError

@@ -4,10 +4,10 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jaxtyping import Array, Float
 
-from attnjax.attention.align import softmax
+from attnjax.attention.align.base import softmax
 from attnjax.attention.attention import AttentionBase, Memory
-from attnjax.attention.hidden import zero_hidden
 from attnjax.attention.mask import MaskLike, allowed_pairs, as_mask
+from attnjax.attention.masked import zero_hidden
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, Queries, Values

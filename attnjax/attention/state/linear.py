@@ -18,12 +18,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from attnjax.attention.attention import AttentionBase
-from attnjax.attention.feature_map import EluPlusOne, FeatureMap
-from attnjax.attention.hidden import zero_hidden
-from attnjax.attention.key_rules import key_rules
 from attnjax.attention.mask import Causal, MaskLike, Padding, as_mask
+from attnjax.attention.masked import zero_hidden
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
+from attnjax.attention.state.feature_map import EluPlusOne, FeatureMap
+from attnjax.attention.state.key_rules import key_rules
 from attnjax.nn.axes import known_length, varying_as
 
 CHUNK = 64

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.attention import AttentionBase
-from attnjax.attention.hidden import zero_hidden
 from attnjax.attention.mask import MaskLike, as_mask
+from attnjax.attention.masked import zero_hidden
 from attnjax.attention.pool import weighted_sum
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, Queries, Values

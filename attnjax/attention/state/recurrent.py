@@ -7,13 +7,13 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jaxtyping import Array, Float
 
 from attnjax.attention.attention import AttentionBase
-from attnjax.attention.decay import Decay, NoDecay, WordDecay
-from attnjax.attention.key_rules import key_rules
 from attnjax.attention.mask import Causal, MaskLike, as_mask
 from attnjax.attention.position import Positions
-from attnjax.attention.recurrence import (
+from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
+from attnjax.attention.state.chunked import (
     State,
     Words,
     causal_contexts,
@@ -22,7 +22,14 @@ from attnjax.attention.recurrence import (
     hide_words,
     write_word,
 )
-from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
+from attnjax.attention.state.decay import Decay, NoDecay, WordDecay
+from attnjax.attention.state.feature_map import (
+    EluPlusOne,
+    FeatureMap,
+    SignedFeatureMap,
+    TaylorFeatures,
+)
+from attnjax.attention.state.key_rules import key_rules
 from attnjax.config.constraints import PositiveFloat
 from attnjax.errors import UserError
 from attnjax.nn.dtypes import widen
@@ -35,7 +42,7 @@ EPSILON = 1e-6
 class RecurrentAttention(AttentionBase):
     """context[t] = S_t^T q_t, with a state S_t [K, V] to which the words up to t are written.
 
-    The equations are those of `attnjax.attention.recurrence`. Time and memory grow with T, and a
+    The equations are those of `attnjax.attention.state.chunked`. Time and memory grow with T, and a
     search keeps the state alone. There are no weights: asking for the collection "attention" gives
     none. A row that may attend to nothing gives the context 0.
 
@@ -190,3 +197,77 @@ def _normalized(x: jax.Array) -> jax.Array:
     """Return vectors divided by their norms, sqrt(x . x + epsilon)."""
     squares = (widen(x) ** 2).sum(-1, keepdims=True)
     return (widen(x) * jax.lax.rsqrt(squares + EPSILON)).astype(x.dtype)
+
+
+class SignedLinearAttention(RecurrentAttention):
+    """context[t] = phi(q_t) S_t / (phi(q_t) . z_t), with features phi of any sign.
+
+    S_t and z_t add up phi(k_s) v_s^T and phi(k_s) of the keys that t may see: they are one state
+    [F, V + 1], whose values have one more feature, 1. `LinearAttention` is for positive features,
+    which it adds up by their logarithms.
+
+    Source: Katharopoulos et al. 2020, eq. 4; Zhang et al. 2024 (Hedgehog), of Taylor features.
+    """
+
+    delta_rule = False
+    may_be_zero = False
+
+    feature_map: SignedFeatureMap = field(default_factory=TaylorFeatures)
+
+    @nn.nowrap
+    def reads_inputs(self) -> bool:
+        return False
+
+    def prepare(self, key: Keys, value: Values, inputs: jax.Array | None = None) -> Words:
+        features = self.feature_map(key)
+        one = jnp.ones_like(features[..., :1])
+        ones = jnp.broadcast_to(one, (*value.shape[:-1], 1)).astype(value.dtype)
+        return Words(features, jnp.concatenate([value, ones], -1), jnp.zeros_like(one), one)
+
+    def scaled(self, query: Queries) -> Float[Array, "*#B T F"]:
+        return self.feature_map(query)
+
+    def context_of(self, read: jax.Array) -> Contexts:
+        return divided(read, self.feature_map.least_product)
+
+
+def divided(sums: jax.Array, least: float) -> jax.Array:
+    """Divide by the last feature, the sum of a query's weights; 0 if the query sees no key.
+
+    The other features may cancel and leave of it what rounding adds, so that it is kept at the
+    `least` that a key's weight can be.
+    """
+    total = sums[..., -1:]
+    return sums[..., :-1] / jnp.where(total == 0, 1, jnp.maximum(total, least))
+
+
+class FastWeights(RecurrentAttention):
+    """S_t = S_{t-1} + b_t f(k_t) (v_t - S_{t-1}^T f(k_t))^T,   context[t] = S_t^T f(q_t).
+
+        f(x) = phi(x) / sum of phi(x),   b_t = sigmoid(w . x_t)
+
+    x_t is the layer's input, phi the `feature_map`. A word moves the value that the state [F, V]
+    holds at its key towards its own. Features of a query and of a key sum to 1, without which, the
+    authors write, their models diverged; contexts are divided by nothing.
+
+    Source: Schlag et al. 2021, section 4.2: eq. 24 is the rule; the sum, too.
+    """
+
+    delta_rule = True
+
+    feature_map: FeatureMap = field(default_factory=EluPlusOne)
+
+    @nn.compact
+    def prepare(self, key: Keys, value: Values, inputs: jax.Array | None = None) -> Words:
+        inputs = key if inputs is None else inputs
+        gate = widen(Dense((1,), bias=False, name="strength")(inputs))
+        strength = jnp.broadcast_to(jax.nn.sigmoid(gate), (*key.shape[:-1], 1))
+        features = self._shares(key).astype(key.dtype)
+        return Words(features, value, jnp.zeros_like(strength), strength)
+
+    def scaled(self, query: Queries) -> Float[Array, "*#B T F"]:
+        return self._shares(query)
+
+    def _shares(self, x: jax.Array) -> jax.Array:
+        """Return phi(x) / sum of phi(x), [..., F]."""
+        return jax.nn.softmax(self.feature_map(x))

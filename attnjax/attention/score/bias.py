@@ -9,8 +9,8 @@ from flax import linen as nn
 from jaxtyping import Array, Float
 
 from attnjax.attention.fused.inputs import SideBias
-from attnjax.attention.hidden import zero_hidden
 from attnjax.attention.mask import Causal, Mask, Padding, Segments, Window
+from attnjax.attention.masked import zero_hidden
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Allowed, Logits
 from attnjax.attention.traits import Expectations

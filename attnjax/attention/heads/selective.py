@@ -7,9 +7,9 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.hidden import fill_hidden
+from attnjax.attention.heads.multihead import FirstValues, MultiHead
 from attnjax.attention.mask import Mask, MaskLike, allowed_pairs, as_mask, join
-from attnjax.attention.multihead import FirstValues, MultiHead
+from attnjax.attention.masked import fill_hidden
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, Queries, Values
 from attnjax.errors import UserError

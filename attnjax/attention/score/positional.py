@@ -14,10 +14,10 @@ from jax import lax
 from jax.tree_util import Partial
 from jaxtyping import Array, Float
 
-from attnjax.attention.kernel_score import Kernel
 from attnjax.attention.position import Positions, clipped_distance, distance
-from attnjax.attention.rotary_scaling import RotaryScaling, unscaled_rates
-from attnjax.attention.score import DotProduct, ScaledDot, Score, dot
+from attnjax.attention.score.base import DotProduct, ScaledDot, Score, dot
+from attnjax.attention.score.kernel import Kernel
+from attnjax.attention.score.rotary_scaling import RotaryScaling, unscaled_rates
 from attnjax.attention.shapes import Keys, Logits, Queries
 from attnjax.config.constraints import PositiveFloat, PositiveInt
 from attnjax.errors import UserError

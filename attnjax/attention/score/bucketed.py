@@ -8,10 +8,10 @@ import numpy as np
 from flax import linen as nn
 from jax.tree_util import Partial
 
-from attnjax.attention.kernel_score import Kernel
 from attnjax.attention.position import Positions, distance
-from attnjax.attention.position_score import PositionScore
-from attnjax.attention.score import DotProduct
+from attnjax.attention.score.base import DotProduct
+from attnjax.attention.score.kernel import Kernel
+from attnjax.attention.score.positional import PositionScore
 from attnjax.attention.shapes import Keys, Logits, Queries
 from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError

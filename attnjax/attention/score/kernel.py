@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.position import Positions
-from attnjax.attention.score import Score, check_widths
+from attnjax.attention.score.base import Score, check_widths
 from attnjax.attention.shapes import Keys, Logits, Queries
 from attnjax.config.constraints import PositiveFloat
 from attnjax.errors import UserError

@@ -1,4 +1,4 @@
-"""Heads that meet between score and align, and between align and pool.
+"""Aligns around an align: heads of different reach, and heads that meet before and after it.
 
 `MultiHead` maps its heads over the named axis `HEADS`; an align reads those of all heads from it.
 """
@@ -12,13 +12,35 @@ import jax.numpy as jnp
 from flax import linen as nn
 from jax import lax
 
-from attnjax.attention.align import Align, AlignContext, Normalize, Softmax
+from attnjax.attention.align.base import Align, AlignContext, Normalize, Softmax
+from attnjax.attention.position import distance
 from attnjax.attention.shapes import Allowed, Logits, Weights
+from attnjax.config.constraints import NonNegativeInt
 from attnjax.config.walk import walk
 from attnjax.errors import UserError
 from attnjax.nn.axes import HEADS, head_number, inside
 from attnjax.nn.dtypes import widen
 from attnjax.nn.parameter_kinds import Kind, declare
+
+
+class HardAlibi(Align):
+    """An align of which head h = 0, 1, ... gets only the h + 1 keys nearest to each query.
+
+    Distances are counted on both sides; under `Causal` head h sees the query's own word and the h
+    before it. The last `unbounded` heads see all keys. Outside `MultiHead` h = 0.
+
+    Source: Jelassi et al. 2024, section 3.1 (Hard-ALiBi).
+    """
+
+    align: Align = field(default_factory=Softmax)
+    unbounded: NonNegativeInt = 0
+
+    def __call__(self, logits: Logits, mask: Allowed | None, context: AlignContext) -> Weights:
+        head, heads = head_number()
+        near = (abs(distance(context.positions)) <= head) | (head >= heads - self.unbounded)
+        near = jnp.broadcast_to(near, logits.shape)
+        return self.align(logits, near if mask is None else near & mask, context)
+
 
 declare(Kind.UNDECAYED, "logits_row", "weights_row")  # at 0 no head would be heard
 

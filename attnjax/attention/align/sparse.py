@@ -11,7 +11,7 @@ from math import prod
 import jax
 import jax.numpy as jnp
 
-from attnjax.attention.align import Align, AlignContext, softmax
+from attnjax.attention.align.base import Align, AlignContext, softmax
 from attnjax.attention.shapes import Allowed, Logits, Weights
 from attnjax.config.constraints import PositiveInt
 from attnjax.errors import UserError

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.attention import Attention, AttentionBase
-from attnjax.attention.gate import Gate
+from attnjax.attention.heads.gate import Gate
 from attnjax.attention.mask import Mask, MaskLike, as_mask, join
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values

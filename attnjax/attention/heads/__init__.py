@@ -1,0 +1,1 @@
+"""Layers: heads side by side, their gates, and attention that is not made of heads."""
