@@ -6,24 +6,32 @@ import runpy
 import shutil
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
 import pytest
 
 import attnjax
+from attnjax.config.serialize import to_json
 from attnjax.config.vary import vary
 from attnjax.experiment.load import load
 from attnjax.lab.cli.main import main
 from attnjax.lab.reporting import crossings, figure, picture
 from attnjax.lab.reporting.recorded import recorded
 from attnjax.lab.reporting.table import plain
+from attnjax.lab.results import lines
 from attnjax.lab.results.judging import judge
 from attnjax.lab.results.lines import read_records, write as write_record
 from attnjax.lab.results.read import read_runs, recordings
+from attnjax.lab.runs.catalog import shipped_records
+from attnjax.lab.sweeps import plan
+from attnjax.lab.sweeps.found import Found
 
 ROOT = Path(__file__).parents[1]
 TINY = ROOT / "tests" / "tiny_arena.py"
@@ -64,6 +72,40 @@ def test_an_idea_is_trained_alone_and_stands_in_the_table_of_everybody(folder, m
     page = Path("runs/mine/report.html").read_text()
     assert "Share of right answers, rows by columns" in page
     assert "▸ squared" in page
+
+
+def test_a_dry_run_plans_once(folder, monkeypatch, capsys):
+    """Settings are serialised, variants planned, and files of records read, once each."""
+    counts = Counter[str]()
+
+    def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any, **named: Any) -> Any:
+            counts[name] += 1
+            return function(*given, **named)
+
+        return call
+
+    monkeypatch.chdir(folder)
+    for module in (sys.modules[load.__module__], plan):
+        monkeypatch.setattr(module, "to_json", counted("settings", to_json))
+    monkeypatch.setattr(Found, "_chosen", counted("planned", Found._chosen))
+    monkeypatch.setattr(plan, "override", counted("overridden", plan.override))
+    monkeypatch.setattr(plan, "apply_possible", counted("base overridden", plan.apply_possible))
+    monkeypatch.setattr(lines, "_lines", counted("files", lines._lines))
+    words = ["--records", "records", "--training.device_tokens", "64"]
+    assert main(["run", "mine.py", "--dry-run", *words]) == 0
+    variants = len(load(folder / "mine.py").ablation.variants)
+    shipped = len([*shipped_records().glob("*.jsonl")])
+    own = len([*(folder / "records").glob("*.jsonl")])
+    assert variants == 3
+    assert counts == {
+        "settings": 2 * variants,  # as the file has them, and with the override
+        "planned": variants,
+        "overridden": variants,
+        "base overridden": 1,
+        "files": own + shipped,
+    }
+    assert "to be trained" in capsys.readouterr().out
 
 
 def test_cells_have_means_intervals_and_the_best_of_each_column(folder):

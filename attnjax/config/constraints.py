@@ -47,6 +47,10 @@ KINDS: dict[type, tuple[str, Callable[[Any, Any], Any], str]] = {
 """Of each kind of constraint: the name of its bound, whether a value holds it, and its words."""
 
 
+EXACT = (str, bool, NoneType)
+"""Types whose values all fit an annotation that names the type without constraints."""
+
+
 class Alternative(NamedTuple):
     """One of the types that an annotation allows, with its constraints."""
 
@@ -66,6 +70,8 @@ def check_fields(part: Any, path: str = "") -> None:
 
 def check_value(hint: Any, value: Any, path: str) -> None:
     """Refuse a value that an annotation does not allow, at any depth."""
+    if type(value) in EXACT and Alternative(type(value)) in alternatives(hint):
+        return
     kinds = (
         kind
         for kind, constraints in alternatives(hint)

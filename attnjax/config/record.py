@@ -89,10 +89,16 @@ def make_record(content: Any, kind: Any) -> Any:
             raise UserError(
                 f"the key {field.name} is missing; wanted {describe(hints[field.name])}"
             )
-    values = {key: _value(value, hints[key]) for key, value in content.items()}
-    for key, value in values.items():
-        check_value(hints[key], value, key)
-    return kind(**values)
+    return kind(**{key: _field(value, hints[key], key) for key, value in content.items()})
+
+
+def _field(data: Any, hint: Any, key: str) -> Any:
+    """Return the value of a field, checked; records in it were checked when they were made."""
+    value = _value(data, hint)
+    records = value if isinstance(value, tuple) else (value,)
+    if not records or not all(is_dataclass(item) for item in records):
+        check_value(hint, value, key)
+    return value
 
 
 def _value(data: Any, hint: Any) -> Any:

@@ -9,13 +9,14 @@ import sys
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from attnjax.config.own_code import FileModule
 from attnjax.config.parts import check_names
+from attnjax.config.serialize import to_json
 from attnjax.errors import UserError, first_line, message
 from attnjax.experiment.ablation import Ablation
 from attnjax.experiment.experiment import Experiment
@@ -59,6 +60,11 @@ class ExperimentFile:
         if setting is None:
             return self
         return dataclasses.replace(self, ablation=self.ablation.at(setting), setting=setting)
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """The record of each variant, every field of it, by the variant's name."""
+        return {name: to_json(one, self.own) for name, one in self.ablation.variants.items()}
 
     @property
     def folder(self) -> str:

@@ -56,10 +56,11 @@ def choose(
     `losses` has those of all seeds at a point, None: not all are finished. The grid is not made
     longer by points that are not `allowed`.
     """
-    chosen = longer(grid, [*map(losses, points(grid))])
-    if not all(map(allowed, points(chosen))):
-        chosen = grid
-    tried = [*map(losses, points(chosen))]
+    tried = [*map(losses, points(grid))]
+    chosen = longer(grid, tried)
+    if chosen != grid:
+        chosen = chosen if all(map(allowed, points(chosen))) else grid
+        tried = [*map(losses, points(chosen))]
     return Choice(chosen, tried, [points(chosen)[place] for place in tied(tried)])
 
 

@@ -38,15 +38,16 @@ def submit(
     """Submit the runs that are not finished as a job array; the word may be left out."""
     cluster = SlurmSite() if site is None else read_site(site)
     loaded = wanted.load()
-    plan = wanted.sweep(loaded)
-    left = launched(plan)
-    logs = plan.folder / queue.FOLDER
+    request = wanted.request(loaded)
+    left = launched(request)
+    folder = request.folder
+    logs = folder / queue.FOLDER
     file = copy_for(loaded, logs)
-    words = wanted.words(file, plan.above)
+    words = wanted.words(file, request.above)
     arrays = [
-        (stage, run_script(cluster, plan.folder.name, words, stage, logs)) for stage in stages(left)
+        (stage, run_script(cluster, folder.name, words, stage, logs)) for stage in stages(left)
     ]
-    report = report_script(cluster, f"{plan.folder.name}-report", plan.folder, logs)
+    report = report_script(cluster, f"{folder.name}-report", folder, logs)
     cost = cluster.cost(len(left))
     if dry_run:
         for script in (*(script for _, script in arrays), report):
@@ -55,9 +56,9 @@ def submit(
         return
 
     queue.need("sbatch")
-    queue.refuse_queued(plan.folder, left)
+    queue.refuse_queued(folder, left)
     say(cost)
-    consent(f"Submit {len(left)} runs of {plan.folder.name}?", yes=yes)
+    consent(f"Submit {len(left)} runs of {folder.name}?", yes=yes)
     ship(loaded, file)
     patch = changes()
     for run in left:
@@ -65,10 +66,8 @@ def submit(
     jobs: list[str] = []
     for stage, script in arrays:
         jobs.append(queue.submit(script, cluster.environment, after=jobs[-1:]))
-        runs = tuple(
-            tuple(str(folder.relative_to(plan.folder)) for folder in run.folders) for run in stage
-        )
-        queue.Submission(job=jobs[-1], runs=runs).write(plan.folder)
+        runs = tuple(tuple(str(one.relative_to(folder)) for one in run.folders) for run in stage)
+        queue.Submission(job=jobs[-1], runs=runs).write(folder)
         say(f"job {jobs[-1]}: {len(stage)} runs; their output is {logs}/{jobs[-1]}_*.txt")
     last = queue.submit(report, cluster.environment, after=jobs)
     say(f"job {last}: attnjax report, after them; its output is {logs}/{last}.txt")

@@ -9,7 +9,9 @@ from attnjax.experiment.load import ExperimentFile
 from attnjax.lab.cli.chosen import ChosenExperiment, Seeds, Variants
 from attnjax.lab.cli.command import RunsFolder
 from attnjax.lab.runs.initial_parameters import source_of
-from attnjax.lab.sweeps.plan import Sweep
+from attnjax.lab.sweeps.found import Found
+from attnjax.lab.sweeps.plan import resolve
+from attnjax.lab.sweeps.request import Request
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,9 +22,9 @@ class Wanted(ChosenExperiment):
     seeds: Seeds = None
     runs: RunsFolder = Path("runs")
 
-    def sweep(self, loaded: ExperimentFile) -> Sweep:
-        """Return the sweep over the chosen runs of the experiment file."""
-        return Sweep(
+    def request(self, loaded: ExperimentFile) -> Request:
+        """Return what is asked for of the experiment file."""
+        return Request(
             loaded=loaded,
             variants=self.variant,
             seeds=self.seeds,
@@ -55,20 +57,21 @@ class LaunchedRun:
         return ["--variant", self.variant, *seeds]
 
 
-def launched(plan: Sweep) -> list[LaunchedRun]:
+def launched(request: Request) -> list[LaunchedRun]:
     """Return a job for each unfinished run, or for all seeds of a variant to be tuned first."""
     jobs: list[LaunchedRun] = []
-    for variant in plan.planned():
-        runs = [(run.folder, run.manifest.seed) for run in plan.unfinished(variant.seeds)]
+    found = Found(resolve(request))
+    for variant in found.variants():
+        runs = [(run.folder, run.seed) for run in found.unfinished(variant.seeds)]
         for group in [[run] for run in runs] if variant.choice else [runs] if runs else []:
             folders, seeds = zip(*group, strict=True)
             begins = variant.experiment.initial_parameters_from is not None
-            needs = source_of(variant.experiment, seeds[0], plan.above) if begins else None
+            needs = source_of(variant.experiment, seeds[0], request.above) if begins else None
             jobs.append(
                 LaunchedRun(variant=variant.name, seeds=seeds, folders=folders, needs=needs)
             )
     if not jobs:
-        raise UserError(f"all runs of {plan.folder} are finished: there is nothing to launch")
+        raise UserError(f"all runs of {request.folder} are finished: there is nothing to launch")
     return jobs
 
 

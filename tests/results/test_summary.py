@@ -24,7 +24,8 @@ from attnjax.lab.results.judging import _of_planned_steps
 from attnjax.lab.results.summary import Summary
 from attnjax.lab.runs.result import read_result
 from attnjax.lab.runs.run_folder import STEPS, write_result
-from attnjax.lab.sweeps.plan import Sweep, chosen_parts
+from attnjax.lab.sweeps.plan import resolve
+from attnjax.lab.sweeps.request import Request
 from tests.experiment.test_claims import runs
 
 TINY = Path(__file__).parents[1] / "tiny.py"
@@ -58,9 +59,10 @@ def test_a_chosen_part_is_shown_with_its_fields(changed, tmp_path, capsys):
     assert f"{path}: {CHOSEN} (the file: " in (changed / "report.html").read_text()
     assert f"{path} is {CHOSEN}\n" in (changed / "stderr.txt").read_text()
     overrides = tuple(split([CHOICE, "search:beam"])[1])
-    plan = Sweep(loaded=load(TINY), variants=(), seeds=1, folder=tmp_path, overrides=overrides)
-    assert chosen_parts(plan)[0].startswith("search is Beam(size=")
-    assert chosen_parts(plan)[1] == f"{path} is {CHOSEN}"
+    request = Request(loaded=load(TINY), seeds=1, folder=tmp_path, overrides=overrides)
+    search, other = resolve(request).parts()
+    assert search.startswith("search is Beam(size=")
+    assert other == f"{path} is {CHOSEN}"
 
 
 def test_what_was_changed_from_the_file_is_said(changed, capsys):

@@ -26,7 +26,8 @@ from attnjax.lab.runs.initial_parameters import (
 )
 from attnjax.lab.runs.result import read_result
 from attnjax.lab.sweeps.dry_run import dry_run
-from attnjax.lab.sweeps.plan import Sweep
+from attnjax.lab.sweeps.plan import resolve
+from attnjax.lab.sweeps.request import Request
 from attnjax.lab.sweeps.sweep import sweep
 from attnjax.models.bert import BertEncoder, bert_layer
 from attnjax.training.train_setup import TrainSetup
@@ -80,10 +81,10 @@ def trained(tmp_path_factory):
     path = folder / "read.py"
     path.write_text(FILE.format(folder=str(folder)), encoding="utf-8")
     console = Console(width=10_000, record=True, file=io.StringIO())
-    plan = Sweep(
+    request = Request(
         loaded=load(path), variants=(), seeds=None, folder=folder / "runs" / "read", overrides=()
     )
-    sweep(plan, console)
+    sweep(request, console)
     return folder / "runs", console.export_text()
 
 
@@ -179,13 +180,13 @@ def test_a_dry_run_knows_which_runs_come_first(trained, tmp_path):
     runs, _ = trained
     loaded = load(runs.parent / "read.py")
 
-    def plan(*variants):
+    def planned(*variants):
         folder = tmp_path / "runs" / "read"
-        return Sweep(loaded=loaded, variants=variants, seeds=None, folder=folder, overrides=())
+        return resolve(Request(loaded=loaded, variants=variants, folder=folder))
 
-    assert [one.name for one in dry_run(plan())] == ["pretraining", "fine_tuned"]
+    assert [one.name for one in dry_run(planned())] == ["pretraining", "fine_tuned"]
     with pytest.raises(UserError, match="there is no such run"):
-        dry_run(plan("fine_tuned"))
+        dry_run(planned("fine_tuned"))
 
 
 def test_a_run_that_goes_on_began_with_the_same_parameters(trained, tmp_path):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from attnjax.config import packages
+from attnjax.config.serialize import to_json
 from attnjax.errors import UserError
 from attnjax.experiment.load import load
 from attnjax.lab.cli.main import main
@@ -187,7 +188,7 @@ def test_the_version_of_a_package_that_a_part_comes_from_is_recorded(tmp_path, m
     def recorded() -> dict[str, str]:
         packages.versions_of.cache_clear()
         importlib.invalidate_caches()
-        of_run = manifest(loaded, "experiment", 0, loaded.ablation.base)
+        of_run = manifest(loaded, "experiment", 0, to_json(loaded.ablation.base, loaded.own))
         return dict(of_run.packages)
 
     found = [recorded()]  # it lies there and has no version

@@ -14,31 +14,32 @@ from attnjax.experiment.load import load
 from attnjax.lab.cli.main import main
 from attnjax.lab.runs import failures, run_folder
 from attnjax.lab.runs.lease import leased
-from attnjax.lab.runs.manifest import Manifest
 from attnjax.lab.runs.result import read_result
-from attnjax.lab.runs.run_folder import RunStatus, status
-from attnjax.lab.sweeps.plan import Sweep
+from attnjax.lab.runs.run_folder import RunStatus
+from attnjax.lab.sweeps.found import Found
+from attnjax.lab.sweeps.plan import resolve
+from attnjax.lab.sweeps.request import Request
 from attnjax.lab.sweeps.sweep import sweep
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 STEPS = ["--training.steps", "1"]
 
 
-def plan(runs: Path, *, seeds: int = 1) -> Sweep:
-    return Sweep(
+def asked(runs: Path, *, seeds: int = 1, steps: int = 1) -> Request:
+    return Request(
         loaded=load(TINY),
         variants=("scaled",),
         seeds=seeds,
         folder=runs / "tiny",
-        overrides=tuple(split(STEPS)[1]),
+        overrides=tuple(split(["--training.steps", str(steps)])[1]),
     )
 
 
-def planned(runs: Path) -> tuple[Path, Manifest]:
-    """Return the folder and the manifest of the only run of the plan."""
-    (variant,) = plan(runs).planned()
-    (run,) = variant.seeds
-    return run.folder, run.manifest
+def statuses(request: Request) -> list[RunStatus]:
+    """Return the status of each run that is asked for."""
+    found = Found(resolve(request))
+    (variant,) = found.variants()
+    return [*map(found.status, variant.seeds)]
 
 
 @pytest.fixture(scope="module")
@@ -56,31 +57,32 @@ def runs(trained, tmp_path) -> Path:
 
 
 def test_the_status_is_what_the_folder_has(runs):
-    folder, wanted = planned(runs)
-    assert status(folder, wanted, {}) == RunStatus("done")
+    folder, request = runs / "tiny" / "scaled" / "seed-0", asked(runs)
+    assert statuses(request) == [RunStatus("done")]
     result = read_result(folder)
     assert (result.seed, result.step) == (0, 1)
-    settings = {**wanted.settings, "training": {**wanted.settings["training"], "steps": 2}}
-    assert status(folder, replace(wanted, settings=settings), {}) == RunStatus("begun", 1)
+    assert statuses(asked(runs, steps=2)) == [RunStatus("begun", 1)]
     (folder / "result.json").unlink()
-    assert status(folder, wanted, {}) == RunStatus("begun", 1)
+    assert statuses(request) == [RunStatus("begun", 1)]
     failures.record(folder, UserError("no angle"))
-    assert status(folder, wanted, {}) == RunStatus("failed", 1, "no angle")
+    assert statuses(request) == [RunStatus("failed", 1, "no angle")]
     with leased([folder]):
-        running = status(folder, wanted, {})
+        (running,) = statuses(request)
     assert (running.state, running.step) == ("running", 1)
-    assert status(folder.with_name("seed-1"), wanted, {}) == RunStatus("missing")
+    assert statuses(asked(runs, seeds=2))[1] == RunStatus("missing")
 
 
 def test_a_result_that_changes_is_verified_again(runs):
-    folder, wanted = planned(runs)
-    verified: run_folder.Verified = {}
-    assert status(folder, wanted, verified) == RunStatus("done")
-    (folder / "hypotheses.txt").write_text("1 2 3\n")
-    result = verified[folder]
-    run_folder.write_sealed(folder / "result.json", replace(result, seconds=9.0).record())
+    found = Found(resolve(asked(runs)))
+    (run,) = found.variants()[0].seeds
+    result = found.result(run)
+    assert result is not None
+    (run.folder / "hypotheses.txt").write_text("1 2 3\n")
+    run_folder.write_sealed(run.folder / "result.json", replace(result, seconds=9.0).record())
+    assert found.result(run) == result, "it is read once"
+    found.forget([run.folder])
     with pytest.raises(UserError, match=r"hypotheses.txt is damaged"):
-        status(folder, wanted, verified)
+        found.result(run)
 
 
 def test_a_sweep_hashes_the_files_of_a_finished_run_once(runs, monkeypatch):
@@ -91,7 +93,7 @@ def test_a_sweep_hashes_the_files_of_a_finished_run_once(runs, monkeypatch):
         return digest(path)
 
     monkeypatch.setattr(run_folder, "file_digest", counted)
-    assert sweep(plan(runs, seeds=2), Console(quiet=True)) == {}
+    assert sweep(asked(runs, seeds=2), Console(quiet=True)) == {}
     finished = runs / "tiny" / "scaled" / "seed-0"
     counts = {path.name: count for path, count in hashed.items() if path.parent == finished}
     names = ["config.json", "metrics.jsonl", "hypotheses.txt", "references.json", "sentences.json"]

@@ -13,15 +13,16 @@ from attnjax.lab.runs import failures
 from attnjax.lab.runs.lease import leased
 from attnjax.lab.runs.run_folder import RunStatus
 from attnjax.lab.sweeps.dry_run import dry_run
-from attnjax.lab.sweeps.plan import Sweep
+from attnjax.lab.sweeps.plan import Plan, resolve
+from attnjax.lab.sweeps.request import Request
 
 pytestmark = pytest.mark.long
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 
 
-def plan(folder: Path, *, seeds: int = 3) -> Sweep:
-    return Sweep(loaded=load(TINY), variants=(), seeds=seeds, folder=folder, overrides=())
+def planned(folder: Path, *, seeds: int = 3) -> Plan:
+    return resolve(Request(loaded=load(TINY), seeds=seeds, folder=folder))
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
 def test_every_state_is_told(runs, tmp_path):
     folder = Path(shutil.copytree(runs, tmp_path / "runs")) / "tiny"
     before = contents(folder)
-    scaled, cosine = dry_run(plan(folder))
+    scaled, cosine = dry_run(planned(folder))
     assert contents(folder) == before
     assert not (folder / "cosine").exists()
     assert (scaled.name, scaled.steps) == ("scaled", 6)
@@ -53,7 +54,7 @@ def test_every_state_is_told(runs, tmp_path):
     failures.record(folder / "cosine", ValueError("no angle"))
     failures.record(folder / "scaled" / "seed-1", ValueError("no scale"))
     with leased([folder / "scaled" / "seed-2", folder / "cosine" / "seed-1"]):
-        scaled, cosine = dry_run(plan(folder))
+        scaled, cosine = dry_run(planned(folder))
     assert cosine.failure == "ValueError: no angle"
     assert [run.state for run in cosine.runs.values()] == ["missing", "running", "missing"]
     assert [run.state for run in scaled.runs.values()] == ["done", "failed", "running"]
@@ -62,15 +63,15 @@ def test_every_state_is_told(runs, tmp_path):
 
 
 def test_the_estimate_is_the_logged_time_of_the_missing_steps(runs):
-    (scaled, _) = dry_run(plan(runs / "tiny"))
-    (more, _) = dry_run(plan(runs / "tiny", seeds=4))
+    (scaled, _) = dry_run(planned(runs / "tiny"))
+    (more, _) = dry_run(planned(runs / "tiny", seeds=4))
     assert scaled.seconds is not None
     assert scaled.seconds > 0
     assert more.seconds == pytest.approx(2 * scaled.seconds)
 
 
 def test_costs_are_those_of_the_variant(runs):
-    (scaled, _) = dry_run(plan(runs / "tiny"))
+    (scaled, _) = dry_run(planned(runs / "tiny"))
     corpus = load(TINY).ablation.base.task.load()
     batching = load(TINY).ablation.base.training.batching
     symbols = sum(len(example.target) for example in corpus.splits["train"])

@@ -8,10 +8,11 @@ import pytest
 from attnjax.experiment.load import load
 from attnjax.lab.cli.main import main
 from attnjax.lab.runs.json_files import write_sealed
-from attnjax.lab.runs.manifest import manifest, read
+from attnjax.lab.runs.manifest import read
 from attnjax.lab.sweeps import division
 from attnjax.lab.sweeps.division import seed_groups
-from attnjax.lab.sweeps.plan import PlannedRun
+from attnjax.lab.sweeps.plan import RunSpec, VariantPlan
+from attnjax.lab.sweeps.request import Request
 from attnjax.training.train_setup import TrainSetup
 
 TINY = Path(__file__).parents[1] / "tiny.py"
@@ -19,21 +20,15 @@ LOADED = load(TINY)
 
 
 @pytest.fixture
-def runs(tmp_path) -> list[PlannedRun]:
+def runs(tmp_path) -> list[RunSpec]:
     """Four runs that were never begun."""
+    request = Request(loaded=LOADED, seeds=4, folder=tmp_path)
     experiment = LOADED.ablation.variants["scaled"]
-    wanted = manifest(LOADED, "scaled", 0, experiment)
-    return [
-        PlannedRun(
-            folder=tmp_path / f"seed-{seed}",
-            manifest=replace(wanted, seed=seed),
-            experiment=experiment,
-        )
-        for seed in range(4)
-    ]
+    planned = VariantPlan(request=request, name="scaled", experiment=experiment).seeds({})
+    return [replace(run, folder=tmp_path / run.folder.name) for run in planned]
 
 
-def claim(runs: list[PlannedRun], together: tuple[str, ...], *, saved: tuple[str, ...]) -> None:
+def claim(runs: list[RunSpec], together: tuple[str, ...], *, saved: tuple[str, ...]) -> None:
     """Write the manifests of a group, and a checkpoint of some of its runs."""
     for run in runs:
         if run.folder.name in together:
@@ -44,7 +39,7 @@ def claim(runs: list[PlannedRun], together: tuple[str, ...], *, saved: tuple[str
             (run.folder / "checkpoints" / "4").mkdir(parents=True)
 
 
-def names(runs: list[PlannedRun], together: int) -> list[list[str]]:
+def names(runs: list[RunSpec], together: int) -> list[list[str]]:
     divided = seed_groups(runs, runs, together)
     for group in divided:
         assert len({run.manifest.together for run in group}) == 1

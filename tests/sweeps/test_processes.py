@@ -19,7 +19,7 @@ from attnjax.lab.cli.main import main
 from attnjax.lab.loop import loop
 from attnjax.lab.runs.lease import holder, leased
 from attnjax.lab.sweeps import sweep
-from attnjax.lab.sweeps.plan import Sweep
+from attnjax.lab.sweeps.request import Request
 from attnjax.lab.sweeps.worker import Member
 from tests.runs.test_lease import hold
 from tests.sweeps.test_ties import TIED
@@ -166,7 +166,7 @@ def test_others_are_called_after_runs_of_this_process_alone(tmp_path):
     assert other.stdout is not None
     assert other.stdout.readline() == "leased\n"
     steps = Override("training.steps", "1", choice=False)
-    plan = Sweep(loaded=load(TINY), variants=(), seeds=1, folder=tmp_path, overrides=(steps,))
+    request = Request(loaded=load(TINY), seeds=1, folder=tmp_path, overrides=(steps,))
     member = Called()
-    assert sweep.sweep(plan, Console(quiet=True), member) == {}
+    assert sweep.sweep(request, Console(quiet=True), member) == {}
     assert (member.waits, member.calls) == (3, 2)

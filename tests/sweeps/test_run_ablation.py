@@ -26,7 +26,9 @@ from attnjax.lab.runs.json_files import write_sealed
 from attnjax.lab.runs.manifest import manifest
 from attnjax.lab.runs.result import read_result
 from attnjax.lab.sweeps.checks import check_folders
-from attnjax.lab.sweeps.plan import Sweep
+from attnjax.lab.sweeps.found import Found
+from attnjax.lab.sweeps.plan import resolve
+from attnjax.lab.sweeps.request import Request
 from attnjax.lab.sweeps.sweep import sweep
 
 TINY = str(Path(__file__).parents[1] / "tiny.py")
@@ -123,22 +125,24 @@ def test_every_run_keeps_the_attention_of_a_few_sentences(tiny_runs):
 
 def test_an_override_may_be_of_a_part_that_only_the_variant_has(tmp_path):
     _, overrides = split(["--model.encoder_layer.self_attention.head.score.sharpness", "2"])
-    plan = Sweep(
+    request = Request(
         loaded=load(Path(TINY)),
         variants=("cosine",),
         seeds=None,
         folder=tmp_path,
         overrides=tuple(overrides),
     )
-    assert plan.chosen()["cosine"].model.encoder_layer.self_attention.head.score.sharpness == 2
+    plan = resolve(request)
+    score = plan.variants["cosine"].experiment.model.encoder_layer.self_attention.head.score
+    assert score.sharpness == 2
     # and what is there of the others stays comparable
     (tmp_path / "scaled" / "seed-0").mkdir(parents=True)
-    there = manifest(plan.loaded, "scaled", 0, plan.loaded.ablation.variants["scaled"])
+    there = manifest(request.loaded, "scaled", 0, request.loaded.settings["scaled"])
     write_sealed(tmp_path / "scaled" / "seed-0" / "config.json", asdict(there))
-    check_folders(plan)
+    check_folders(Found(plan))
     _, undoing = split(["model.encoder_layer.self_attention.head.score:dot"])
     with pytest.raises(UserError, match="conflicts with variant cosine, which is defined by model"):
-        replace(plan, overrides=tuple(undoing)).chosen()
+        resolve(replace(request, overrides=tuple(undoing)))
 
 
 def test_what_is_not_trained_to_its_end_says_so(tiny_runs, tmp_path, capsys):
@@ -165,9 +169,9 @@ def test_what_a_variant_cannot_train_on_is_said_before_any_is_trained(tmp_path, 
     crowded = score.replace("}", ', "training.batching.batch_size_multiple": 80}')
     (tmp_path / "crowded.py").write_text(text.replace(score, crowded))
     loaded = load(tmp_path / "crowded.py")
-    plan = Sweep(loaded=loaded, variants=(), seeds=1, folder=tmp_path, overrides=())
+    request = Request(loaded=loaded, seeds=1, folder=tmp_path)
     with pytest.raises(UserError, match="more than batching.max_tokens=80"):
-        sweep(plan, Console(quiet=True))
+        sweep(request, Console(quiet=True))
     assert not (tmp_path / "scaled").exists()
 
 
@@ -189,9 +193,9 @@ def test_a_metric_with_a_mistake_is_said_before_any_is_trained(tmp_path, monkeyp
     monkeypatch.setattr("attnjax.lab.loop.loop.train", None)
     (tmp_path / "flat.py").write_text(Path(TINY).read_text() + FLAT)
     loaded = load(tmp_path / "flat.py")
-    plan = Sweep(loaded=loaded, variants=(), seeds=1, folder=tmp_path, overrides=())
+    request = Request(loaded=loaded, seeds=1, folder=tmp_path)
     with pytest.raises(UserError, match=r"the metric Flat, .* got int64 of shape \(2,\)"):
-        sweep(plan, Console(quiet=True))
+        sweep(request, Console(quiet=True))
     assert not (tmp_path / "scaled").exists()
 
 

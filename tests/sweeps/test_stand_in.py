@@ -28,8 +28,10 @@ from attnjax.lab.results.read import read_runs, recordings, settings_digest
 from attnjax.lab.results.record import Record
 from attnjax.lab.runs.versions import Machine, machine
 from attnjax.lab.sweeps.checks import compared
-from attnjax.lab.sweeps.plan import Sweep
+from attnjax.lab.sweeps.found import Found
+from attnjax.lab.sweeps.plan import resolve
 from attnjax.lab.sweeps.recorded import of_records
+from attnjax.lab.sweeps.request import Request
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 NOW = "2026-11-24T06:00:00+00:00"
@@ -68,27 +70,30 @@ def path(tmp_path) -> Path:
     return path
 
 
-def plan(records: Sequence[Record], folder: Path, loaded: ExperimentFile, *words: str) -> Sweep:
-    return Sweep(
-        loaded=loaded,
-        variants=(),
-        seeds=None,
-        folder=folder,
-        overrides=tuple(split(words)[1]),
-        records=tuple(records),
-    )
+def asked(records: Sequence[Record], folder: Path, loaded: ExperimentFile, *words: str) -> Request:
+    overrides = tuple(split(words)[1])
+    return Request(loaded=loaded, folder=folder, overrides=overrides, records=tuple(records))
 
 
-def left(plan: Sweep) -> dict[str, list[int]]:
+def plan(records: Sequence[Record], folder: Path, loaded: ExperimentFile, *words: str) -> Found:
+    return Found(resolve(asked(records, folder, loaded, *words)))
+
+
+def compared_with_data(records: Sequence[Record], folder: Path) -> Found:
+    planned = resolve(asked(records, folder, load(TINY)))
+    return Found(planned, compared(planned, Corpora()))
+
+
+def left(found: Found) -> dict[str, list[int]]:
     """The seeds of each variant that are to be trained."""
     return {
-        variant.name: [run.manifest.seed for run in plan.unfinished(variant.judged)]
-        for variant in plan.planned()
+        variant.name: [run.seed for run in found.unfinished(variant.judged)]
+        for variant in found.variants()
     }
 
 
-def said(plan: Sweep) -> dict[str, list[str]]:
-    return {variant.name: [*of_records(variant)] for variant in plan.planned()}
+def said(found: Found) -> dict[str, list[str]]:
+    return {variant.name: [*of_records(variant, found)] for variant in found.variants()}
 
 
 def grid(loaded: ExperimentFile, *rates: float) -> ExperimentFile:
@@ -181,12 +186,12 @@ def test_records_of_other_data_are_not_taken(records, tmp_path):
         else record
         for record in records
     ]
-    with_data = compared(plan(other, tmp_path, load(TINY)), Corpora())
+    with_data = compared_with_data(other, tmp_path)
     assert left(with_data) == {"scaled": [0, 1], "cosine": []}
     assert said(with_data)["scaled"] == [
         "2 records are not taken: of other data: the train split differs"
     ]
-    assert left(compared(plan(records, tmp_path, load(TINY)), Corpora()))["scaled"] == []
+    assert left(compared_with_data(records, tmp_path))["scaled"] == []
 
 
 def test_a_part_of_ones_own_wants_its_text(records, path, tmp_path):
@@ -237,7 +242,7 @@ def test_a_tuned_variant_is_not_tuned_again(records, tmp_path):
     chosen = [tuned(record, 0.02, loaded) for record in first]
     tied = [tuned(record, 0.01, loaded, tied=True) for record in first]
     some = plan([*chosen, *tied], tmp_path, loaded)
-    scaled, cosine = some.planned()
+    scaled, cosine = some.variants()
     assert (scaled.tuning, cosine.tuning) == ([], [])
     assert scaled.choice == [{RATE: 0.02}, {RATE: 0.01}]
     waiting = some.unfinished(scaled.judged)
@@ -266,7 +271,7 @@ def test_the_grid_has_to_be_that_of_the_record(records, tmp_path):
         refused = plan(other, tmp_path, loaded)
         assert left(refused) == {"scaled": [0, 1], "cosine": [0, 1]}
         assert "2 records are not taken: tuned over another grid" in said(refused)["scaled"][0]
-        assert all(variant.tuning for variant in refused.planned())
+        assert all(variant.tuning for variant in refused.variants())
         # nor does a judge count them beside those of the grid
         assert fitting(loaded, [*exact, *other]) == exact
 

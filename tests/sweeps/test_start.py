@@ -67,7 +67,7 @@ def test_a_refused_start_is_not_in_the_way_of_its_correction(capsys, tmp_path):
 
 def test_what_is_written_of_a_run_is_of_this_one(tmp_path):
     loaded = load(Path(TINY))
-    wanted = manifest(loaded, "scaled", 0, loaded.ablation.variant("scaled"))
+    wanted = manifest(loaded, "scaled", 0, loaded.settings["scaled"])
     one, other = (SplitWords().learn([text]) for text in ("a b", "c"))
     claim_folder(tmp_path, wanted, loaded, Vocabularies(one, other))
     # that start failed; another vocabulary takes its place, and is the only one there

@@ -13,8 +13,10 @@ from attnjax.lab.reporting.recorded import recorded
 from attnjax.lab.reporting.results_page import page
 from attnjax.lab.results.folder import reload, summarize
 from attnjax.lab.results.lines import read_records
-from attnjax.lab.sweeps import plan as planning
-from attnjax.lab.sweeps.plan import Sweep
+from attnjax.lab.sweeps import found as planning
+from attnjax.lab.sweeps.found import Found
+from attnjax.lab.sweeps.plan import resolve
+from attnjax.lab.sweeps.request import Request
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 TIED = """
@@ -50,8 +52,8 @@ def losses_at_points(monkeypatch, losses) -> None:
 
 def test_a_variant_that_a_claim_is_about_has_runs_at_tied_values(path, tmp_path, monkeypatch):
     losses_at_points(monkeypatch, [(0.5, 0.5), (0.4, 0.7)])
-    plan = Sweep(loaded=load(path), variants=(), seeds=2, folder=tmp_path, overrides=())
-    scaled, longer = plan.planned()
+    found = Found(resolve(Request(loaded=load(path), seeds=2, folder=tmp_path)))
+    scaled, longer = found.variants()
     assert [run.experiment.optimizer.schedule.decay for run in scaled.seeds] == [20, 20]
     assert longer.tied == []
     (runs,) = scaled.tied
@@ -60,8 +62,9 @@ def test_a_variant_that_a_claim_is_about_has_runs_at_tied_values(path, tmp_path,
     assert [run.folder for run in runs] == [there / "seed-0", there / "seed-1"]
     assert not {run.folder for run in runs} & {run.folder for run in scaled.seeds}
     # nothing is known before the tuning is finished
+    found.forget_missing()
     losses_at_points(monkeypatch, [(0.5, 0.5), None])
-    assert plan.planned()[0].tied == []
+    assert found.variants()[0].tied == []
 
 
 @pytest.mark.long

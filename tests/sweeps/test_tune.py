@@ -21,11 +21,13 @@ from attnjax.lab.loop import loop
 from attnjax.lab.reporting.table import plain
 from attnjax.lab.results.folder import reload, summarize
 from attnjax.lab.results.summary import Summary
-from attnjax.lab.sweeps import division, plan as planning, train
+from attnjax.lab.sweeps import division, found as planning, train
 from attnjax.lab.sweeps.checks import check_corpus
 from attnjax.lab.sweeps.division import tuning_groups
 from attnjax.lab.sweeps.finish import validation_score
-from attnjax.lab.sweeps.plan import Sweep
+from attnjax.lab.sweeps.found import Found, VariantRuns
+from attnjax.lab.sweeps.plan import resolve
+from attnjax.lab.sweeps.request import Request
 from attnjax.lab.sweeps.sweep import sweep
 from attnjax.lab.trained.evaluate import evaluate
 from attnjax.lab.trained.trained_run import open_trained
@@ -225,10 +227,8 @@ def test_other_settings_are_refused(path, runs, capsys):
 )
 def test_an_override_of_a_field_or_of_a_part_above_it_leaves_nothing_to_tune(path, word, tuned):
     _, overrides = split([word])
-    plan = Sweep(
-        loaded=load(path), variants=(), seeds=None, folder=Path(), overrides=tuple(overrides)
-    )
-    assert plan.grid == ({RATE: RATES} if tuned else {})
+    request = Request(loaded=load(path), folder=Path(), overrides=tuple(overrides))
+    assert request.grid == ({RATE: RATES} if tuned else {})
 
 
 @pytest.mark.long
@@ -263,14 +263,8 @@ def test_a_grown_grid_trains_what_is_new_and_keeps_a_choice_that_holds(path, run
     narrower = tmp_path / "narrow" / "tuned.py"
     narrower.parent.mkdir()
     narrower.write_text(path.read_text().replace("(1e-7, 1e-2)", "(1e-7, 1e38)"))
-    plan = Sweep(
-        loaded=load(narrower),
-        variants=("scaled", "cosine"),
-        seeds=None,
-        folder=folder / "tuned",
-        overrides=(),
-    )
-    why = sweep(plan, Console(quiet=True))["scaled"]
+    request = Request(loaded=load(narrower), variants=("scaled", "cosine"), folder=folder / "tuned")
+    why = sweep(request, Console(quiet=True))["scaled"]
     assert re.search(rf"was run with {RATE} 0.01, not 1e-\d+: choose another", why)
 
 
@@ -286,8 +280,7 @@ def test_a_variant_that_diverges_everywhere_is_said(path, tmp_path, capsys):
 
 
 def test_tuning_needs_validation_examples(path, tmp_path):
-    plan = Sweep(loaded=load(path), variants=(), seeds=None, folder=tmp_path, overrides=())
-    scaled = plan.planned()[0]
+    scaled = Found(resolve(Request(loaded=load(path), folder=tmp_path))).variants()[0]
     corpus = scaled.experiment.task.load()
     splits = {name: split for name, split in corpus.splits.items() if name != "valid"}
     with pytest.raises(UserError, match="by the validation loss, and the corpus has no validation"):
@@ -314,14 +307,17 @@ def test_a_score_that_decides_is_no_loss_to_tune_by(path, tmp_path, capsys):
 
 
 def test_tuning_has_no_pretrained_run_of_its_own_seed(path, tmp_path):
-    plan = Sweep(loaded=load(path), variants=(), seeds=None, folder=tmp_path, overrides=())
-    scaled = plan.chosen()["scaled"]
-    corpus = scaled.task.load()
-    own = replace(scaled, initial_parameters_from="read/words")
+    plan = resolve(Request(loaded=load(path), folder=tmp_path))
+    scaled = plan.variants["scaled"]
+    corpus = scaled.experiment.task.load()
+
+    def begun(source: str) -> VariantRuns:
+        own = replace(scaled.experiment, initial_parameters_from=source)
+        return Found(plan).of(replace(scaled, experiment=own))
+
     with pytest.raises(UserError, match="the seed 1000000; name one run .* as read/words/seed-0"):
-        check_corpus(plan.variant("scaled", own), corpus)
-    one = replace(scaled, initial_parameters_from="read/words/seed-0")
-    check_corpus(plan.variant("scaled", one), corpus)
+        check_corpus(begun("read/words"), corpus)
+    check_corpus(begun("read/words/seed-0"), corpus)
 
 
 @pytest.mark.long
@@ -330,30 +326,32 @@ def test_points_that_differ_in_more_than_the_schedule_are_trained_apart(path, tm
     grid = '{"optimizer.schedule.value": (1e-3, 1e-2), "model.dropout": (0.0, 0.3)}'
     two.write_text(path.read_text().replace('{"optimizer.schedule.value": (1e-7, 1e-2)}', grid))
     _, overrides = split(["--training.steps", "3"])
-    plan = Sweep(
+    request = Request(
         loaded=load(two),
         variants=("scaled",),
         seeds=1,
         folder=tmp_path,
         overrides=tuple(overrides),
     )
-    (scaled,) = plan.planned()
-    together = tuning_groups(scaled, plan.unfinished(scaled.tuning))
+    found = Found(resolve(request))
+    (scaled,) = found.variants()
+    together = tuning_groups(scaled, found.unfinished(scaled.tuning))
     assert [experiment.model.dropout for experiment in together] == [0.0, 0.3]
     for runs in together.values():
         rates = [run.experiment.optimizer.schedule.value for run in runs]
         assert rates == [1e-3] * 2 + [1e-2] * 2
-    assert sweep(plan, Console(quiet=True)) == {}
-    (scaled,) = plan.planned()
+    assert sweep(request, Console(quiet=True)) == {}
+    found.forget_missing()
+    (scaled,) = found.variants()
     tried = [(run.experiment.optimizer.schedule.value, run.experiment) for run in scaled.tuning]
     dropouts = [experiment.model.dropout for _, experiment in tried]
     assert {*dropouts} == {0.0, 0.3}, "0 has no ratio to the next"
     assert len({rate for rate, _ in tried}) == 3
-    losses_of_seeds = [plan.result(run).best_validation_loss for run in scaled.tuning]
+    losses_of_seeds = [found.result(run).best_validation_loss for run in scaled.tuning]
     means = [sum(losses_of_seeds[index : index + 2]) for index in range(0, 12, 2)]
     best = scaled.tuning[2 * means.index(min(means))].experiment
     assert scaled.seeds[0].experiment == best
-    assert plan.result(scaled.seeds[0]) is not None
+    assert found.result(scaled.seeds[0]) is not None
 
 
 def test_show_says_what_is_tuned(path, capsys):
@@ -370,6 +368,6 @@ def losses_at_points(monkeypatch, losses) -> None:
 def test_the_first_of_equal_losses_is_chosen(monkeypatch):
     tried = [(0.5, 0.5), (0.25, 0.75), (inf, 0.0), (0.75, 0.25)]
     losses_at_points(monkeypatch, tried)
-    monkeypatch.setattr(Sweep, "grid", {RATE: (2.0, 1.0, 3.0, 4.0)})
-    plan = Sweep(loaded=load(TINY), variants=(), seeds=None, folder=Path(), overrides=())
-    assert plan.variant("cosine", plan.loaded.ablation.base).choice[0] == {RATE: 2.0}
+    monkeypatch.setattr(Request, "grid", {RATE: (2.0, 1.0, 3.0, 4.0)})
+    found = Found(resolve(Request(loaded=load(TINY), folder=Path())))
+    assert found.of(found.plan.variants["cosine"]).choice[0] == {RATE: 2.0}

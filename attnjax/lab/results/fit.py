@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from attnjax.config.serialize import to_json
 from attnjax.experiment.ablation import Ablation
 from attnjax.experiment.design import tuning_digest
 from attnjax.experiment.load import ExperimentFile
@@ -19,11 +18,9 @@ def fitting(loaded: ExperimentFile, records: Sequence[Record]) -> list[Record]:
     of the latest data of its task. A run counts before the record of its seed on its kind of
     machine.
     """
-    ablation, own = loaded.ablation, loaded.own
-    wanted = {
-        name: settings_digest(to_json(variant, own), tuple(ablation.tune))
-        for name, variant in ablation.variants.items()
-    }
+    ablation = loaded.ablation
+    tuned = tuple(ablation.tune)
+    wanted = {name: settings_digest(own, tuned) for name, own in loaded.settings.items()}
     of_file = [
         record
         for record in records

@@ -8,13 +8,14 @@ records of a seed, one of this kind of machine is taken, else one of the kind th
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 from attnjax.config.packages import packages_of
-from attnjax.config.serialize import own_names, to_json
+from attnjax.config.serialize import own_names
 from attnjax.data.corpus import Corpus, Task
-from attnjax.experiment import Ablation, Experiment
+from attnjax.experiment import Ablation
 from attnjax.experiment.load import ExperimentFile
 from attnjax.experiment.tuning import Point, in_words
 from attnjax.lab.results.fit import fitting, tuned_over
@@ -44,12 +45,15 @@ class StandIns:
 
     def of(self, variant: str, seed: int, values: Mapping[str, Any], *, tied: bool) -> list[Record]:
         """Return the record of a seed of a variant at some values, as a list of at most one."""
-        wanted = variant, seed, tied
-        return [
-            record
-            for record in self.records
-            if (record.variant, record.seed, record.tied) == wanted and record.tuned == values
-        ]
+        of_seed = self._by_seed.get((variant, seed, tied), [])
+        return [record for record in of_seed if record.tuned == values]
+
+    @cached_property
+    def _by_seed(self) -> dict[tuple[str, int, bool], list[Record]]:
+        places = defaultdict[tuple[str, int, bool], list[Record]](list)
+        for record in self.records:
+            places[record.variant, record.seed, record.tied].append(record)
+        return places
 
 
 NONE = StandIns()
@@ -104,9 +108,12 @@ def _found(
     Beside them stands, by variant, why records of equal settings are not.
     """
     found, refused = list[Record](), defaultdict[str, list[str]](list)
+    by_settings = defaultdict[str, list[Record]](list)
+    for record in records:
+        by_settings[record.settings].append(record)
     for name, experiment in loaded.ablation.variants.items():
-        wanted = _Wanted.of(loaded, experiment, corpora.get(experiment.task))
-        for record in filter(wanted.alike, records):
+        wanted = _Wanted.of(loaded, name, corpora.get(experiment.task))
+        for record in filter(wanted.alike, by_settings[wanted.settings]):
             reason = next(wanted.reasons(record), "") if record.seed in seeds else "of other seeds"
             if reason:
                 refused[name].append(reason)
@@ -136,8 +143,8 @@ class _Wanted:
     drawn: dict[str, Record] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, loaded: ExperimentFile, experiment: Experiment, corpus: Corpus | None) -> "_Wanted":
-        settings = to_json(experiment, loaded.own)
+    def of(cls, loaded: ExperimentFile, name: str, corpus: Corpus | None) -> "_Wanted":
+        settings, experiment = loaded.settings[name], loaded.ablation.variants[name]
         names = own_names(settings)
         packages = packages_of(loaded.text, names, loaded.modules) if names else {}
         return cls(
@@ -151,8 +158,8 @@ class _Wanted:
         )
 
     def alike(self, record: Record) -> bool:
-        """Return whether a record has the settings, and values of the fields that are tuned."""
-        return record.settings == self.settings and {*record.tuned} == {*self.ablation.tune}
+        """Return whether a record of the settings has values of the fields that are tuned."""
+        return {*record.tuned} == {*self.ablation.tune}
 
     def reasons(self, record: Record) -> Iterator[str]:
         """Yield why a record of equal settings is not taken."""

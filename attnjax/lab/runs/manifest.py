@@ -10,10 +10,9 @@ from attnjax.config.constraints import NonNegativeInt, check_value
 from attnjax.config.own_code import source_digest
 from attnjax.config.packages import packages_of
 from attnjax.config.record import FolderName, read_record
-from attnjax.config.serialize import own_names, record_differences, to_json
+from attnjax.config.serialize import own_names, record_differences
 from attnjax.config.walk import field_types
 from attnjax.errors import UserError, warn
-from attnjax.experiment import Experiment
 from attnjax.experiment.design import claim_digest
 from attnjax.experiment.load import ExperimentFile, load, load_text
 from attnjax.lab.runs.json_files import read_sealed
@@ -98,12 +97,11 @@ def manifest(
     loaded: ExperimentFile,
     variant: str,
     seed: int,
-    experiment: Experiment,
+    settings: Mapping[str, Any],
     tuned: Sequence[str] = (),
 ) -> Manifest:
-    """Return the manifest of a run before it is started."""
+    """Return the manifest of a run before it is started; `settings` record its experiment."""
     text, path = sha256(loaded.text.encode()).hexdigest(), str(loaded.path.resolve())
-    settings = to_json(experiment, loaded.own)
     names = own_names(settings)
     return Manifest(
         experiment=loaded.name,

@@ -165,10 +165,8 @@ class RunStatus:
     detail: str = ""
 
 
-def status(folder: Path, wanted: Manifest, verified: Verified) -> RunStatus:
-    """Return the status of the run in a folder; a finished run of fewer steps is not done."""
-    if finished(folder, wanted, verified) is not None:
-        return RunStatus("done")
+def unfinished_status(folder: Path) -> RunStatus:
+    """Return the status of a run that is not finished."""
     step = latest_step(folder)
     if (process := holder(folder)) is not None:
         return RunStatus("running", step, str(process))

@@ -12,9 +12,11 @@ from attnjax.errors import UserError
 from attnjax.experiment import Experiment
 from attnjax.lab.runs.manifest import read
 from attnjax.lab.runs.run_folder import has_progress
+from attnjax.lab.sweeps.found import Found, VariantRuns
 from attnjax.lab.sweeps.groups import SCHEDULE, Group, Stage, Trainable, Trainables
 from attnjax.lab.sweeps.outcomes import Outcomes, Say
-from attnjax.lab.sweeps.plan import PlannedRun, PlannedVariant, Sweep
+from attnjax.lab.sweeps.plan import RunSpec
+from attnjax.lab.sweeps.request import Request
 from attnjax.training.devices.memory import device_memory, free_memory, seed_memory
 
 ALONE = 3e9
@@ -35,13 +37,13 @@ BYTES_ON_A_CORE = 4 * 10**9
 class Division:
     """The division of a plan's stages, by what is finished and what has failed at the moment."""
 
-    def __init__(self, plan: Sweep, trainables: Trainables, outcomes: Outcomes, say: Say) -> None:
-        self._plan, self._trainables = plan, trainables
+    def __init__(self, found: Found, trainables: Trainables, outcomes: Outcomes, say: Say) -> None:
+        self._found, self._request, self._trainables = found, found.request, trainables
         self._outcomes, self._say = outcomes, say
 
     def groups(self, stage: Stage) -> list[Group]:
         """Group the runs of a stage that are neither finished nor have failed."""
-        failed, unfinished = self._outcomes.failed, self._plan.unfinished(stage.runs)
+        failed, unfinished = self._outcomes.failed, self._found.unfinished(stage.runs)
         if not unfinished or failed.has(stage.variant.folder):
             return []
         if stage.tunes:
@@ -52,23 +54,23 @@ class Division:
         left = [[run for run in runs if not failed.has(run.folder)] for runs in groups]
         return [Group(stage=stage, runs=runs, trainable=trainable) for runs in left if runs]
 
-    def _tuning(self, stage: Stage, unfinished: Sequence[PlannedRun]) -> Iterator[Group]:
+    def _tuning(self, stage: Stage, unfinished: Sequence[RunSpec]) -> Iterator[Group]:
         """Yield the groups of a tuning; on a core the seeds of each point are divided."""
         for experiment, runs in tuning_groups(stage.variant, unfinished).items():
             trainable, divided = self._trainables.of(experiment), [runs]
-            if on_a_core(self._plan):
+            if on_a_core(self._request):
                 together = self._together(stage.variant, trainable, unfinished)
                 divided = groups_of_points(stage.runs, runs, together)
             for group in divided:
                 yield Group(stage=stage, runs=group, trainable=trainable)
 
     def _together(
-        self, variant: PlannedVariant, trainable: Trainable, unfinished: Sequence[PlannedRun]
+        self, variant: VariantRuns, trainable: Trainable, unfinished: Sequence[RunSpec]
     ) -> int:
         """Return how many new runs of a variant train together."""
         most, name = self._outcomes.together, variant.name
-        if self._plan.by_workers:
-            size = together_by_worker(self._plan, trainable)
+        if self._request.by_workers:
+            size = together_by_worker(self._request, trainable)
             return min(size, most.get(name, size))  # less after it needed too much memory
         if name not in most:
             most[name] = seeds_together(variant, trainable, unfinished, self._say)
@@ -76,28 +78,27 @@ class Division:
 
 
 def tuning_groups(
-    variant: PlannedVariant, unfinished: Sequence[PlannedRun]
-) -> dict[Experiment, list[PlannedRun]]:
+    variant: VariantRuns, unfinished: Sequence[RunSpec]
+) -> dict[Experiment, list[RunSpec]]:
     """Group the unfinished runs of a tuning: those that differ in seed and schedule alone.
 
     The key is the experiment of a group, with the schedule of the variant. It is not scored, so
     that no process waits for a score: the lowest loss is chosen. A finished run is left alone:
     training it along would change its files.
     """
-    groups = defaultdict[Experiment, list[PlannedRun]](list)
+    groups = defaultdict[Experiment, list[RunSpec]](list)
     alike = {SCHEDULE: variant.experiment.optimizer.schedule, "training.scoring": None}
-    names = tuple(f"seed-{seed}" for seed in variant.plan.loaded.ablation.tuning_seeds)
+    names = tuple(f"seed-{seed}" for seed in variant.request.loaded.ablation.tuning_seeds)
     for run in unfinished:
-        wanted = replace(run.manifest, together=names)
-        groups[vary(run.experiment, alike)].append(replace(run, manifest=wanted))
+        groups[vary(run.experiment, alike)].append(replace(run, together=names))
     return groups
 
 
 def groups_of_points(
-    runs: Sequence[PlannedRun], unfinished: Sequence[PlannedRun], together: int
-) -> list[list[PlannedRun]]:
+    runs: Sequence[RunSpec], unfinished: Sequence[RunSpec], together: int
+) -> list[list[RunSpec]]:
     """Divide the unfinished runs of a tuning as `seed_groups` does those of each point."""
-    points = defaultdict[Path, list[PlannedRun]](list)
+    points = defaultdict[Path, list[RunSpec]](list)
     for run in runs:
         points[run.folder.parent].append(run)
     left = {run.folder: run for run in unfinished}
@@ -111,8 +112,8 @@ def groups_of_points(
 
 
 def seed_groups(
-    runs: Sequence[PlannedRun], unfinished: Sequence[PlannedRun], together: int
-) -> list[list[PlannedRun]]:
+    runs: Sequence[RunSpec], unfinished: Sequence[RunSpec], together: int
+) -> list[list[RunSpec]]:
     """Divide the unfinished runs of a stage into groups that train together.
 
     A begun run keeps its group, because the size of a group decides the program, and so the
@@ -124,7 +125,7 @@ def seed_groups(
     named = {run.folder: _together(run.folder) for run in unfinished}
     saved = {run.folder for run in unfinished if has_progress(run.folder)}
     begun = {named[folder] for folder in saved}
-    members = defaultdict[tuple[str, ...] | int, list[PlannedRun]](list)
+    members = defaultdict[tuple[str, ...] | int, list[RunSpec]](list)
     for run in unfinished:
         folder, names = run.folder, named[run.folder]
         goes_on = names in begun and (folder.name in names or folder in saved)
@@ -132,9 +133,7 @@ def seed_groups(
     groups = []
     for key, group in members.items():
         names = key if isinstance(key, tuple) else tuple(run.folder.name for run in group)
-        groups.append(
-            [replace(run, manifest=replace(run.manifest, together=names)) for run in group]
-        )
+        groups.append([replace(run, together=names) for run in group])
     return groups
 
 
@@ -147,18 +146,18 @@ def _together(folder: Path) -> tuple[str, ...]:
 
 
 def seeds_together(
-    variant: PlannedVariant,
+    variant: VariantRuns,
     trainable: Trainable,
-    unfinished: Sequence[PlannedRun],
+    unfinished: Sequence[RunSpec],
     say: Say,
 ) -> int:
     """Return how many of a variant's new seeds train together: as asked for, or as many as fit.
 
     Where an update takes much of a CPU, it is 1.
     """
-    plan, new = variant.plan, sum(not has_progress(run.folder) for run in unfinished)
-    if plan.together is not None or new < 2:
-        return plan.together or len(plan.all_seeds)
+    request, new = variant.request, sum(not has_progress(run.folder) for run in unfinished)
+    if request.together is not None or new < 2:
+        return request.together or len(request.all_seeds)
     if jax.default_backend() == "cpu" and trainable.cost.flops > ALONE:
         say(
             f"{variant.name}: its {new} seeds are trained one after the other, for an update takes "
@@ -167,7 +166,7 @@ def seeds_together(
         return 1
     free = free_memory()
     if free is None:
-        return len(plan.all_seeds)
+        return len(request.all_seeds)
     seed = seed_memory(trainable.setup)
     fit = max(1, free // seed)
     if fit < new:
@@ -178,22 +177,22 @@ def seeds_together(
     return fit
 
 
-def on_a_core(plan: Sweep) -> bool:
-    """Return whether workers of one core each train a plan."""
-    return plan.by_workers and jax.default_backend() == "cpu"
+def on_a_core(request: Request) -> bool:
+    """Return whether workers of one core each train what is asked for."""
+    return request.by_workers and jax.default_backend() == "cpu"
 
 
-def together_by_worker(plan: Sweep, trainable: Trainable) -> int:
+def together_by_worker(request: Request, trainable: Trainable) -> int:
     """Return how many runs train together on the core or the accelerator of a worker.
 
-    It depends on the plan and the kind of machine alone: neither on what is free or finished at the
-    moment, nor on how many workers there are.
+    It depends on the request and the kind of machine alone: neither on what is free or finished at
+    the moment, nor on how many workers there are.
     """
-    if plan.together is not None:
-        return plan.together
-    if not on_a_core(plan):
+    if request.together is not None:
+        return request.together
+    if not on_a_core(request):
         memory = device_memory()
-        return memory // seed_memory(trainable.setup) or 1 if memory else len(plan.all_seeds)
+        return memory // seed_memory(trainable.setup) or 1 if memory else len(request.all_seeds)
     if trainable.cost.flops > ALONE:
         return 1
     return min(ON_A_CORE, BYTES_ON_A_CORE // seed_memory(trainable.setup)) or 1

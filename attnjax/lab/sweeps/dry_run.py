@@ -18,7 +18,8 @@ from attnjax.lab.runs.initial_parameters import check_initial_parameters
 from attnjax.lab.runs.run_folder import RunStatus
 from attnjax.lab.sweeps.checks import check_corpus, check_data, check_folders
 from attnjax.lab.sweeps.costs import Costs, costs
-from attnjax.lab.sweeps.plan import PlannedVariant, Sweep
+from attnjax.lab.sweeps.found import Found, VariantRuns
+from attnjax.lab.sweeps.plan import Plan, seeds_of
 from attnjax.lab.sweeps.recorded import of_records
 
 
@@ -64,18 +65,17 @@ class VariantStatus:
         return None if self.pace is None else left * self.pace
 
 
-def dry_run(plan: Sweep) -> list[VariantStatus]:
+def dry_run(plan: Plan) -> list[VariantStatus]:
     """Return the variants that a call of `sweep` would run, with the status of each run."""
-    tasks = dict.fromkeys(experiment.task for experiment in plan.chosen().values())
+    tasks = dict.fromkeys(variant.experiment.task for variant in plan.variants.values())
     read = {task: _corpus(task) for task in tasks}
     known = {task: data for task, data in read.items() if isinstance(data, Corpus)}
-    plan = replace(plan, corpora=known)
-    check_folders(plan)
-    coming, variants = set[Path](), plan.planned()
+    found = Found(plan, known)
+    check_folders(found)
     check_data(plan, known)
-    statuses = []
-    for variant in variants:
-        statuses.append(_status(variant, read[variant.experiment.task], coming))
+    coming, statuses = set[Path](), list[VariantStatus]()
+    for variant in found.variants():
+        statuses.append(_status(variant, found, read[variant.experiment.task], coming))
         coming |= {run.folder for run in variant.seeds}
     return statuses
 
@@ -93,16 +93,18 @@ def _corpus(task: Task) -> Corpus | str:
         return str(error)
 
 
-def _status(variant: PlannedVariant, read: Corpus | str, coming: set[Path]) -> VariantStatus:
+def _status(
+    variant: VariantRuns, found: Found, read: Corpus | str, coming: set[Path]
+) -> VariantStatus:
     """Return the status of a variant's runs; `coming` are the runs of the variants before it."""
     corpus, unread = (None, read) if isinstance(read, str) else (read, None)
-    plan, seeds = variant.plan, variant.seeds
+    above, seeds = found.request.above, variant.seeds
     experiment = seeds[0].experiment
     if corpus is not None:
         check_corpus(variant, corpus)
-        left = [run.manifest.seed for run in plan.unfinished(seeds)]
-        check_initial_parameters(experiment, corpus.vocabularies, left, plan.above, coming)
-    of_seeds = {run.manifest.seed: plan.status(run) for run in seeds}
+        left = seeds_of(found.unfinished(seeds))
+        check_initial_parameters(experiment, corpus.vocabularies, left, above, coming)
+    of_seeds = {run.seed: found.status(run) for run in seeds}
     if not variant.choice:
         # seeds are trained anew after another tuning
         of_seeds = {seed: _anew(run) for seed, run in of_seeds.items()}
@@ -110,9 +112,9 @@ def _status(variant: PlannedVariant, read: Corpus | str, coming: set[Path]) -> V
     return VariantStatus(
         name=variant.name,
         runs=of_seeds,
-        points=[plan.status(run) for run in variant.tuning],
-        tied=[plan.status(run) for runs in variant.tied for run in runs],
-        of_records=[*of_records(variant)],
+        points=[found.status(run) for run in variant.tuning],
+        tied=[found.status(run) for runs in variant.tied for run in runs],
+        of_records=[*of_records(variant, found)],
         failure=failures.own_reason(variant.folder),
         steps=experiment.training.steps,
         costs=None if corpus is None or recorded else _costs(experiment, corpus),

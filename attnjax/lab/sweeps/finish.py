@@ -29,7 +29,7 @@ from attnjax.lab.runs.lease import Leases
 from attnjax.lab.runs.result import RunResult
 from attnjax.lab.runs.run_folder import ATTENTION, HYPOTHESES, REFERENCES, write_result
 from attnjax.lab.sweeps.groups import Group, Trainable, TrainedGroup
-from attnjax.lab.sweeps.plan import PlannedRun
+from attnjax.lab.sweeps.plan import RunSpec
 from attnjax.nn.parameter_kinds import number_trained
 from attnjax.training.train_setup import TrainSetup
 
@@ -45,7 +45,7 @@ def finish(group: Group, trained: TrainedGroup, leases: Leases, console: Console
         if group.stage.tunes:
             write_result(run.folder, result)
             continue
-        with console.status(f"{variant}: decoding and measuring seed {run.manifest.seed}"):
+        with console.status(f"{variant}: decoding and measuring seed {run.seed}"):
             result = _measured(run, group.trainable, trained.setup, outcome, result)
         leases.check()
         cost = replace(group.trainable.cost, steps=result.step)
@@ -55,18 +55,18 @@ def finish(group: Group, trained: TrainedGroup, leases: Leases, console: Console
         where = variant if point == variant else f"{variant}, {point}"
         scores = [score for score in map(Measurement.of, result.metrics) if score.better]
         shown = ", ".join(f"{score.key} {number(score.value)}" for score in scores)
-        print_line(console, f"{where}, seed {run.manifest.seed}: {shown}")
+        print_line(console, f"{where}, seed {run.seed}: {shown}")
 
 
 def _measured(
-    run: PlannedRun,
+    run: RunSpec,
     trainable: Trainable,
     setup: TrainSetup,
     outcome: TrainResult,
     result: RunResult,
 ) -> RunResult:
     """Decode, score and measure a trained run; its folder gets the answers and some weights."""
-    folder, seed, experiment = run.folder, run.manifest.seed, trainable.experiment
+    folder, seed, experiment = run.folder, run.seed, trainable.experiment
     corpus = trainable.data.of_seed(seed)
     initial = setup.initial_state(seed).params if experiment.measures else None
     begun = time.perf_counter()

@@ -14,7 +14,8 @@ from attnjax.experiment import Experiment
 from attnjax.lab.loop.run_state import TrainResult
 from attnjax.lab.runs.provenance import Code
 from attnjax.lab.sweeps.costs import costs
-from attnjax.lab.sweeps.plan import PlannedRun, PlannedVariant
+from attnjax.lab.sweeps.found import VariantRuns
+from attnjax.lab.sweeps.plan import RunSpec
 from attnjax.training.train_setup import TrainSetup
 
 SCHEDULE = "optimizer.schedule"
@@ -71,8 +72,8 @@ class Stage:
         tunes: whether the lowest validation loss is chosen, and nothing is decoded.
     """
 
-    variant: PlannedVariant
-    runs: Sequence[PlannedRun]
+    variant: VariantRuns
+    runs: Sequence[RunSpec]
     title: str
     left: Set[Path]
     tunes: bool = False
@@ -80,10 +81,10 @@ class Stage:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Runs of a stage that train together. The manifest of each names all of its group."""
+    """Runs of a stage that train together; each names all of its group."""
 
     stage: Stage
-    runs: Sequence[PlannedRun]
+    runs: Sequence[RunSpec]
     trainable: Trainable = field(compare=False, repr=False)
 
     @cached_property
@@ -99,7 +100,7 @@ class Group:
         (point,) = points
         words = [self.stage.title, *([point.name] if self.stage.tunes else [])]
         if len(self.runs) < sum(run.folder.parent == point for run in self.stage.runs):
-            seeds = [str(run.manifest.seed) for run in self.runs]
+            seeds = [str(run.seed) for run in self.runs]
             words.append(f"seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}")
         return ", ".join(words)
 

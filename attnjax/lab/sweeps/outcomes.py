@@ -7,8 +7,8 @@ from attnjax.errors import Diverged, exhausted
 from attnjax.lab.runs.failures import SweepFailures
 from attnjax.lab.runs.lease import Lost, Taken
 from attnjax.lab.runs.run_folder import has_progress
+from attnjax.lab.sweeps.found import VariantRuns
 from attnjax.lab.sweeps.groups import Group
-from attnjax.lab.sweeps.plan import PlannedVariant
 
 type Say = Callable[[str], None]
 """Prints a sentence."""
@@ -51,7 +51,7 @@ class Outcomes:
             if alone:
                 raise error
 
-    def fail_tuning(self, variant: PlannedVariant, error: Exception) -> None:
+    def fail_tuning(self, variant: VariantRuns, error: Exception) -> None:
         """Record why a tuning failed. The error is raised if there is no other variant."""
         self.failed.add({variant.folder: error}, aloud=not self._only)
         if self._only:

@@ -17,7 +17,7 @@ from attnjax.lab.results.folder import summarize
 from attnjax.lab.results.lines import read_records
 from attnjax.lab.results.summary import Summary
 from attnjax.lab.runs.catalog import find, records_folder, with_shipped
-from attnjax.lab.sweeps.plan import Sweep
+from attnjax.lab.sweeps.request import Request
 from attnjax.lab.sweeps.sweep import sweep
 
 
@@ -53,7 +53,7 @@ def run(
         raise UserError(f"an override is --path value, or path:part; got {others[0]!r}")
     folder = Path(runs) / loaded.folder
     where = records_folder("" if records is True else str(records)) if records else None
-    plan = Sweep(
+    request = Request(
         loaded=loaded,
         variants=tuple(variants),
         seeds=seeds,
@@ -61,11 +61,13 @@ def run(
         overrides=tuple(changes),
         records=() if where is None else tuple(read_records(*with_shipped(where))),
     )
-    if failed := sweep(plan, PlainConsole(stderr=True, force_terminal=False, force_jupyter=False)):
+    if failed := sweep(
+        request, PlainConsole(stderr=True, force_terminal=False, force_jupyter=False)
+    ):
         raise UserError("; ".join(f"{run} failed: {why}" for run, why in failed.items()))
     again = ["attnjax", "run", str(experiment), *(["--setting", setting] if setting else [])]
     again += [] if where is None else ["--records", str(where)]
-    return summarize(folder, loaded, [*again, *words], records=plan.records)
+    return summarize(folder, loaded, [*again, *words], records=request.records)
 
 
 def _words(given: str) -> list[str]:

@@ -28,9 +28,11 @@ from attnjax.lab.runs.run_folder import RESULT, check
 from attnjax.lab.sweeps.checks import check_recipes, compared, waiting
 from attnjax.lab.sweeps.division import Division
 from attnjax.lab.sweeps.finish import finish
+from attnjax.lab.sweeps.found import Found, VariantRuns
 from attnjax.lab.sweeps.groups import Group, Stage, Trainables
 from attnjax.lab.sweeps.outcomes import Outcomes, Say
-from attnjax.lab.sweeps.plan import PlannedRun, PlannedVariant, Sweep
+from attnjax.lab.sweeps.plan import RunSpec, resolve
+from attnjax.lab.sweeps.request import Request
 from attnjax.lab.sweeps.train import train
 from attnjax.lab.sweeps.worker import Member
 
@@ -41,7 +43,7 @@ NOT_OF_A_RUN = (Interrupted, MachineError, OSError)
 """Errors that do not concern a single run, and end the sweep."""
 
 
-def sweep(plan: Sweep, console: Console, member: Member | None = None) -> dict[str, str]:
+def sweep(request: Request, console: Console, member: Member | None = None) -> dict[str, str]:
     """Tune every variant, and train, decode and measure every run that is not finished yet.
 
     Returns why runs and tunings failed, by their folders' names: a group that fails does not stop
@@ -56,8 +58,8 @@ def sweep(plan: Sweep, console: Console, member: Member | None = None) -> dict[s
     """
     member = member or Member()
     work, report = (
-        Work(plan, console, member),
-        LiveReport(folder=plan.folder, loaded=plan.loaded, records=plan.records),
+        Work(request, console, member),
+        LiveReport(folder=request.folder, loaded=request.loaded, records=request.records),
     )
     for group in work.runs():
         with work.locked(group) as leases:
@@ -67,24 +69,25 @@ def sweep(plan: Sweep, console: Console, member: Member | None = None) -> dict[s
             member.finished()
             report.update()
     reasons = work.outcomes.failed.reasons
-    return {str(run.relative_to(plan.folder)): why for run, why in reasons.items()}
+    return {str(run.relative_to(request.folder)): why for run, why in reasons.items()}
 
 
 class Work:
-    """What is left of a plan, in groups that train together."""
+    """The groups of a request that are left, which train together."""
 
-    def __init__(self, plan: Sweep, console: Console, member: Member) -> None:
-        """Check everything, before the first run is trained."""
+    def __init__(self, request: Request, console: Console, member: Member) -> None:
+        """Plan the runs, read what is there, and check all before the first run is trained."""
         self._member = member
         self._say = partial(print_line, console)
         self._corpora = Corpora(self._say)
-        self._plan = plan = compared(plan, self._corpora)
-        failed = SweepFailures(plan.folder, console)
-        self._waiting = waiting(plan, self._corpora, self._say)
+        plan = resolve(request)
+        self._found = Found(plan, compared(plan, self._corpora))
+        failed = SweepFailures(request.folder, console)
+        self._waiting = waiting(self._found, self._corpora, self._say)
         only = len(self._waiting) == 1 and not member.of_command
         self.outcomes = Outcomes(failed, self._say, only=only)
         trainables = Trainables(self._corpora)
-        self._division = Division(self._plan, trainables, self.outcomes, self._say)
+        self._division = Division(self._found, trainables, self.outcomes, self._say)
         self._seeds = {run.folder for variant in self._waiting for run in variant.seeds}
 
     def runs(self) -> Iterator[Group]:
@@ -113,7 +116,7 @@ class Work:
             sentence = f"waits for what other processes run: {', '.join(names)}"
             self._member.wait(SECONDS_BETWEEN_LOOKS, sentence, self._say)
 
-    def _runs_of(self, variant: PlannedVariant, title: str, only_tunes: bool) -> Iterator[Group]:
+    def _runs_of(self, variant: VariantRuns, title: str, only_tunes: bool) -> Iterator[Group]:
         """Yield the groups of a variant that are free; with `only_tunes` those that tune it."""
         if self.outcomes.failed.has(variant.folder):
             return
@@ -133,22 +136,22 @@ class Work:
 
     def _left(
         self,
-        variant: PlannedVariant,
-        runs: Sequence[PlannedRun],
+        variant: VariantRuns,
+        runs: Sequence[RunSpec],
         title: str,
         *,
         tunes: bool = False,
     ) -> Iterator[Group]:
         """Yield the groups of a stage that are free, one after the other."""
-        left = {run.folder for run in self._plan.unfinished(runs)}
+        left = {run.folder for run in self._found.unfinished(runs)}
         stage = Stage(variant=variant, runs=runs, title=title, left=left, tunes=tunes)
         while free := [group for group in self._division.groups(stage) if not self._waits(group)]:
             yield free[0]
 
     def _waits(self, group: Group) -> bool:
         """Return whether another process has a run of the group, or must first do its source."""
-        above, held = self._plan.above, self.outcomes.held
-        sources = {source_of(run.experiment, run.manifest.seed, above) for run in group.runs}
+        above, held = self._found.request.above, self.outcomes.held
+        sources = {source_of(run.experiment, run.seed, above) for run in group.runs}
         if coming := sorted(filter(self._coming, sources)):
             held |= dict.fromkeys(coming, Taken(coming[0], "is to be trained first"))
         needed = sorted(held.keys() & {*sources, *group.folders})
@@ -166,11 +169,12 @@ class Work:
             and not failed.has(source.parent)
         )
 
-    def _look(self, variant: PlannedVariant) -> PlannedVariant:
-        """Plan a variant again, by the results that are there now."""
-        return self._plan.variant(variant.name, variant.experiment)
+    def _look(self, variant: VariantRuns) -> VariantRuns:
+        """Return the runs of a variant by the results that are there now."""
+        self._found.forget_missing()
+        return self._found.of(variant.variant)
 
-    def _may_grow(self, variant: PlannedVariant) -> bool:
+    def _may_grow(self, variant: VariantRuns) -> bool:
         """Check the value that the grid is longer by. False: the tuning has failed."""
         self._say(f"{variant.name}: the best lies at the grid's edge; one value more")
         try:
@@ -180,7 +184,7 @@ class Work:
             return False
         return True
 
-    def _choose(self, variant: PlannedVariant) -> bool:
+    def _choose(self, variant: VariantRuns) -> bool:
         """Say which point is chosen. False: there is none yet, or the tuning has failed."""
         held = self.outcomes.held
         if self.outcomes.failed.has(variant.folder):
@@ -207,6 +211,7 @@ class Work:
         leases = None
         try:
             with leased(group.folders) as leases:
+                self._found.forget(group.folders)  # another process may have had them until now
                 left = [other.runs for other in self._division.groups(group.stage)]
                 yield leases if group.runs in left else None
         except Taken as error:
@@ -215,11 +220,13 @@ class Work:
             raise
         except Exception as error:
             self.outcomes.fail(group, error)
+        finally:
+            self._found.forget(group.folders)
         if leases is None:
             yield None
 
 
-def choose(variant: PlannedVariant, say: Say) -> None:
+def choose(variant: VariantRuns, say: Say) -> None:
     """Say which point has the lowest loss, of which.
 
     Raises:
@@ -230,9 +237,9 @@ def choose(variant: PlannedVariant, say: Say) -> None:
             f"{variant.name} cannot be tuned: its training diverged at every point of the grid; "
             "lower learning rates, a longer warm-up or clipping may help"
         )
-    plan = variant.plan
-    seeds = plan.loaded.ablation.tuning_seeds
-    row = tuning_row(variant.folder, variant.name, seeds, plan.grid, variant.choice[0])
+    request = variant.request
+    seeds = request.loaded.ablation.tuning_seeds
+    row = tuning_row(variant.folder, variant.name, seeds, request.grid, variant.choice[0])
     say(f"{variant.name}: tuned to {evidence.chosen(row)} ({evidence.losses(row)})")
     for run in variant.seeds:
-        check(run.folder, run.manifest, plan.loaded, may_lengthen=True)
+        check(run.folder, run.manifest, request.loaded, may_lengthen=True)

@@ -16,7 +16,7 @@ from attnjax.lab.runs.same_training import copy_same_training
 from attnjax.lab.sweeps.finish import validation_score
 from attnjax.lab.sweeps.groups import Group, TrainedGroup
 from attnjax.lab.sweeps.multi_process import announced
-from attnjax.lab.sweeps.plan import PlannedRun
+from attnjax.lab.sweeps.plan import RunSpec
 
 
 def train(group: Group, leases: Leases, console: Console) -> TrainedGroup:
@@ -25,8 +25,8 @@ def train(group: Group, leases: Leases, console: Console) -> TrainedGroup:
     Their folders get manifests before the first step. A finished run that is lengthened is made an
     unfinished one once something is saved.
     """
-    plan, data = group.stage.variant.plan, group.trainable.data
-    loaded, experiment = plan.loaded, group.trainable.experiment
+    request, data = group.stage.variant.request, group.trainable.data
+    loaded, experiment = request.loaded, group.trainable.experiment
     made_by = code(loaded.path)  # the sources may be edited during the training
     for folder in group.folders:
         check_run(folder, data)
@@ -35,7 +35,7 @@ def train(group: Group, leases: Leases, console: Console) -> TrainedGroup:
         claim_folder(folder, manifest, loaded, data.vocabularies)
     title = f"{group.title}, tuning" if group.stage.tunes else group.title
     variant = group.stage.variant
-    alike = [plan.folder / name for name in loaded.ablation.trained_alike(variant.name)]
+    alike = [request.folder / name for name in loaded.ablation.trained_alike(variant.name)]
     if same := copy_same_training(group.folders, variant.folder, alike):
         print_line(console, f"{title}: copies the training of {same.name}, which is the same")
     # runs that go on alone keep the shapes of their group, and the axis of seeds
@@ -43,7 +43,9 @@ def train(group: Group, leases: Leases, console: Console) -> TrainedGroup:
     setup = group.trainable.setup.of_seeds(data, first.group_seeds)
     stacked = None if group.stage.tunes else len(first.together) > 1
     runs = _runs(group.runs, tunes=group.stage.tunes)
-    setup, begun = with_initial_parameters(setup, experiment, data.vocabularies, runs, plan.above)
+    setup, begun = with_initial_parameters(
+        setup, experiment, data.vocabularies, runs, request.above
+    )
     if begun and not group.stage.tunes:
         print_line(console, f"{group.stage.variant.name}: {begun}")
 
@@ -60,7 +62,7 @@ def train(group: Group, leases: Leases, console: Console) -> TrainedGroup:
             stacked=stacked,
             before_save=leases.check,
             after_save=lengthen,
-            profiled_steps=0 if group.stage.tunes else plan.profiled_steps,
+            profiled_steps=0 if group.stage.tunes else request.profiled_steps,
             score=validation_score(experiment, data),
         )
     leases.check()
@@ -68,12 +70,12 @@ def train(group: Group, leases: Leases, console: Console) -> TrainedGroup:
     return TrainedGroup(outcomes, setup, made_by)
 
 
-def _runs(planned: Sequence[PlannedRun], *, tunes: bool) -> list[Run]:
+def _runs(planned: Sequence[RunSpec], *, tunes: bool) -> list[Run]:
     """Return the trainings of a group. Only those that tune differ in their schedule."""
     return [
         Run(
             folder=run.folder,
-            seed=run.manifest.seed,
+            seed=run.seed,
             schedule=run.experiment.optimizer.schedule if tunes else None,
             may_diverge=tunes,
         )

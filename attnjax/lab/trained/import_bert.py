@@ -10,6 +10,7 @@ import numpy as np
 from attnjax.attention.position import Learned
 from attnjax.config.constraints import DropoutRate, PositiveInt, check_fields
 from attnjax.config.record import known_keys
+from attnjax.config.serialize import to_json
 from attnjax.data.corpora.sentences import PairLabels, SentencePairs
 from attnjax.data.vocabularies import Vocabularies
 from attnjax.data.vocabulary import SPECIAL
@@ -88,7 +89,7 @@ def import_bert(folder: Path, runs: Path) -> Path:
     warn_of_lost_pieces(words, pieces)
     vocabularies = Vocabularies(words.learn(()), PairLabels().learn(()))
     with leased([run]):
-        wanted = manifest(loaded, VARIANT, 0, experiment)
+        wanted = manifest(loaded, VARIANT, 0, to_json(experiment, loaded.own))
         claim_folder(run, wanted, loaded, vocabularies)
         write_imported(run, params, wanted)
     return run

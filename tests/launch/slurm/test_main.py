@@ -11,7 +11,7 @@ import pytest
 from attnjax.errors import UserError
 from attnjax.lab.runs import failures
 from attnjax.lab.runs.run_folder import RESULT
-from attnjax.lab.sweeps.plan import Sweep
+from attnjax.lab.sweeps.found import Found
 from launch.slurm import __main__ as slurm
 from launch.slurm.shipping import CHANGES
 
@@ -181,7 +181,7 @@ def test_cancel_leaves_tasks_of_other_jobs_alone_that_a_strange_record_names(sub
 
 
 def test_the_same_command_submits_what_is_not_done(submitted, recorder, monkeypatch):
-    monkeypatch.setattr(Sweep, "unfinished", lambda plan, runs: [*runs][1:])
+    monkeypatch.setattr(Found, "unfinished", lambda found, runs: [*runs][1:])
     assert slurm.program([TINY, "--runs", str(submitted.parent), "--yes"]) == 0
     *_, array, report = recorder.calls
     assert "#SBATCH --array=0-1\n" in array.text

@@ -9,7 +9,7 @@ from attnjax.config.override import split
 from attnjax.config.vary import vary
 from attnjax.errors import UserError
 from attnjax.lab.cli.main import main
-from attnjax.lab.sweeps.plan import Sweep
+from attnjax.lab.sweeps.found import Found
 from launch.slurm.plan import LaunchedRun, Wanted, launched, stages
 
 TINY = Path(__file__).parents[2] / "tiny.py"
@@ -22,7 +22,7 @@ def wanted(folder: Path, *words: str, **fields) -> Wanted:
 
 def plan(folder: Path, *words: str, **fields) -> list[LaunchedRun]:
     chosen = wanted(folder, *words, **fields)
-    return launched(chosen.sweep(chosen.load()))
+    return launched(chosen.request(chosen.load()))
 
 
 def test_a_job_is_a_run(tmp_path):
@@ -43,14 +43,14 @@ def test_a_variant_that_is_tuned_first_is_one_job(tmp_path):
     )
     file.write_text(text)
     chosen = Wanted(experiment=str(file), runs=tmp_path)
-    runs = launched(chosen.sweep(chosen.load()))
+    runs = launched(chosen.request(chosen.load()))
     assert [run.words for run in runs] == [
         ["--variant", variant, "--seed", "0", "--seed", "1"] for variant in ("scaled", "cosine")
     ]
 
 
 def test_nothing_is_launched_where_all_runs_are_finished(tmp_path, monkeypatch):
-    monkeypatch.setattr(Sweep, "unfinished", lambda plan, runs: {})
+    monkeypatch.setattr(Found, "unfinished", lambda found, runs: {})
     with pytest.raises(UserError, match="all runs of .*tiny are finished"):
         plan(tmp_path)
 
@@ -66,7 +66,7 @@ def test_the_words_are_those_of_attnjax_run(tmp_path):
 def test_attnjax_run_knows_the_words_of_every_job(tmp_path, capsys):
     """Also the words of seeds that the file alone does not have."""
     chosen = wanted(tmp_path, seeds=3)
-    jobs = launched(chosen.sweep(chosen.load()))
+    jobs = launched(chosen.request(chosen.load()))
     assert len(jobs) == 6
     for job in (jobs[0], jobs[-1]):  # of both variants
         words = [*chosen.words(str(TINY), str(tmp_path)), *job.words]
@@ -92,7 +92,7 @@ def test_a_circle_is_refused():
 
 def test_the_source_of_a_run_is_that_of_the_experiment(tmp_path):
     chosen = wanted(tmp_path)
-    sweep = chosen.sweep(chosen.load())
+    sweep = chosen.request(chosen.load())
     ablation = sweep.loaded.ablation
     begins = vary(ablation.base, {"initial_parameters_from": "tiny/cosine"})
     varied = replace(ablation, variants={**ablation.variants, "scaled": begins})

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from attnjax.lab.results.summary import Summary
     from attnjax.lab.runs.run_folder import RunStatus
     from attnjax.lab.sweeps.dry_run import VariantStatus
-    from attnjax.lab.sweeps.plan import Sweep
+    from attnjax.lab.sweeps.request import Request
 
 
 def number_of_jobs(text: str) -> Jobs:
@@ -135,15 +135,17 @@ def _run(
     from attnjax.lab.runs import failures
     from attnjax.lab.runs.result import finished_runs
     from attnjax.lab.sweeps.dry_run import dry_run
+    from attnjax.lab.sweeps.found import Found
     from attnjax.lab.sweeps.multi_process import follow, no_more_trainings
-    from attnjax.lab.sweeps.plan import Sweep, chosen_parts
+    from attnjax.lab.sweeps.plan import resolve
+    from attnjax.lab.sweeps.request import Request
     from attnjax.training.devices import hosts
     from attnjax.training.devices.join import is_alone
 
     loaded = chosen.load()
     folder = asked.runs / loaded.folder
     looks = asked.looks(loaded.ablation)
-    plan = Sweep(
+    request = Request(
         loaded=loaded,
         variants=asked.variant,
         seeds=asked.seeds,
@@ -156,7 +158,8 @@ def _run(
         records=read_given(asked.records),
     )
     if asked.dry_run:
-        for sentence in chosen_parts(plan):
+        plan = resolve(request)
+        for sentence in plan.parts():
             say(sentence)
         for part in planned(dry_run(plan), workers):
             out().print(part)
@@ -171,7 +174,7 @@ def _run(
             follow(loaded)
             return None
         try:
-            failed = _trained(plan, looks, worker)
+            failed = _trained(request, looks, worker)
         except Interrupted as error:
             if worker is None:
                 raise
@@ -180,11 +183,13 @@ def _run(
         no_more_trainings()
     if worker is not None and not worker.prints():
         return None
-    if finished_runs(folder) or plan.stand_ins.records:
+    if finished_runs(folder) or Found(resolve(request)).stand_ins.records:
         command = ["attnjax", "run", chosen.experiment, *chosen.changed]
         command += ["--records", str(asked.records)] if asked.records else []
-        printed = summarized(folder, loaded, command, verbose=asked.verbose, records=plan.records)
-        _compare(plan, printed)
+        printed = summarized(
+            folder, loaded, command, verbose=asked.verbose, records=request.records
+        )
+        _compare(request, printed)
     if failed:
         raise UserError(
             f"failed: {', '.join(failed)}; {failures.FILE} in their folders says why, and the same "
@@ -193,7 +198,7 @@ def _run(
     return None
 
 
-def _compare(plan: "Sweep", printed: "Summary") -> None:
+def _compare(request: "Request", printed: "Summary") -> None:
     """Compare the runs, and the verdicts that were printed, with the records at hand.
 
     A record that is damaged, or of another version, must not end a run.
@@ -202,12 +207,14 @@ def _compare(plan: "Sweep", printed: "Summary") -> None:
     from attnjax.lab.results.read import read_runs
 
     with suppress(Exception):
-        runs = read_runs(plan.folder)
-        for sentence in in_short(plan.loaded, runs, printed, with_shipped(records_folder())):
+        runs = read_runs(request.folder)
+        for sentence in in_short(request.loaded, runs, printed, with_shipped(records_folder())):
             say(sentence)
 
 
-def _trained(plan: "Sweep", looks: Sequence[int | None], worker: Worker | None) -> dict[str, str]:
+def _trained(
+    request: "Request", looks: Sequence[int | None], worker: Worker | None
+) -> dict[str, str]:
     """Run the seeds of each look while a claim is undecided; return what failed."""
     from attnjax.lab.results.folder import summarize
     from attnjax.lab.sweeps.sweep import sweep
@@ -215,10 +222,10 @@ def _trained(plan: "Sweep", looks: Sequence[int | None], worker: Worker | None) 
     failed: dict[str, str] = {}
     for seeds in looks:
         console = PlainConsole(stderr=True) if worker is None else worker.console()
-        failed = sweep(replace(plan, seeds=seeds), console, worker)
+        failed = sweep(replace(request, seeds=seeds), console, worker)
         if failed or len(looks) == 1:
             break
-        summary = summarize(plan.folder, plan.loaded, records=plan.records)
+        summary = summarize(request.folder, request.loaded, records=request.records)
         if all(row.verdict != "undecided" for row in summary.claims):
             break
     return failed
