@@ -22,7 +22,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from attnjax.attention.attention import AttentionBase
-from attnjax.attention.heads.multihead import FirstValues
+from attnjax.attention.heads.carried import Carried
 from attnjax.attention.mask import Causal, DenseMask
 from attnjax.attention.position import Positions
 from attnjax.models.sequence_model import repeat_beams, select_rows
@@ -98,31 +98,29 @@ def attend_to_prompt(
     attention: AttentionBase,
     x: Embedded,
     present: Present,
-    first: FirstValues | None = None,
+    carried: Carried = Carried(),
     *,
     length: int,
     beams: int,
 ) -> tuple[Float[Array, "B S A"], LayerMemory]:
     """Read a prompt by causal self-attention; the memory has room for L words to come.
 
-    Only the words that are `present`, the first ones of each row, are remembered. `first` are the
-    values [B, S, G, V] of the first layer, for a later one.
+    Only the words that are `present`, the first ones of each row, are remembered. What is `carried`
+    to the attention is that of the words, [B, S, ...].
     """
     state = attention.start(attention.prepare(x[:, :1], x[:, :1]))
     if state is None:
-        prepared = _prepared(attention, x, first)
+        prepared = _prepared(attention, x, carried)
         context = attention.attend(x, prepared, Causal(), deterministic=True)
         return context, LayerMemory(_grow(prepared, length * beams), None)
 
     def read(attention: AttentionBase, state: Any, inputs: Any) -> tuple[Any, Array]:
-        word, keep, values = inputs
-        own = None if first is None else first._replace(values=values[:, None])
-        word = word[:, None]
-        context, after = attention.step(word, _prepared(attention, word, own), state)
+        keep, *words = inputs
+        word, carried = jax.tree.map(lambda leaf: leaf[:, None], words)
+        context, after = attention.step(word, _prepared(attention, word, carried), state)
         return select_rows(keep, after, state), context[:, 0]
 
-    values = None if first is None else first.values
-    state, context = scan_time(read)(attention, state, (x, present, values))
+    state, context = scan_time(read)(attention, state, (present, x, carried))
     return context, LayerMemory(None, repeat_beams(state, beams))
 
 
@@ -131,29 +129,29 @@ def attend_to_past(
     x: Float[Array, "B K D"],
     memory: LayerMemory,
     beams: BeamCache,
-    first: FirstValues | None = None,
+    carried: Carried = Carried(),
 ) -> tuple[Float[Array, "B K A"], LayerMemory]:
     """Read one more word of each hypothesis; the memory then has that word.
 
-    `first` are the word's values [B, K, G, V] in the first layer, for a later one.
+    What is `carried` to the attention is that of the word, [B, K, ...].
     """
     if memory.recurrent is None:
         write = partial(jax.lax.dynamic_update_slice_in_dim, start_index=beams.first, axis=-2)
-        cache = jax.tree.map(write, memory.cache, _prepared(attention, x, first))
+        cache = jax.tree.map(write, memory.cache, _prepared(attention, x, carried))
         context = attention.attend(
             x, cache, beams.mask, positions=beams.positions, deterministic=True
         )
         return context, LayerMemory(cache, None)
     # each hypothesis is a sentence of its own, with one word
-    word = x[..., None, :]
-    own = None if first is None else first._replace(values=first.values[:, :, None])
-    context, recurrent = attention.step(word, _prepared(attention, word, own), memory.recurrent)
+    word, carried = jax.tree.map(lambda leaf: leaf[:, :, None], (x, carried))
+    prepared = _prepared(attention, word, carried)
+    context, recurrent = attention.step(word, prepared, memory.recurrent)
     return context[..., 0, :], LayerMemory(None, recurrent)
 
 
-def _prepared(attention: AttentionBase, x: Array, first: FirstValues | None) -> Any:
-    """Return the memory of words, with the values of the first layer in a later one."""
-    return attention.prepare(x, x) if first is None else attention.prepare(x, x, first=first)  # pyright: ignore[reportCallIssue]
+def _prepared(attention: AttentionBase, x: Array, carried: Carried) -> Any:
+    """Return the memory of words, with what is carried to an attention that mixes it."""
+    return attention.prepare(x, x, **carried.options())
 
 
 def gather(

@@ -9,6 +9,7 @@ import numpy as np
 from flax import linen as nn
 from jaxtyping import Array, Float, Int
 
+from attnjax.attention.heads.carried import Carried
 from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Padding
 from attnjax.attention.position import Learned, Position
@@ -197,10 +198,9 @@ class LanguageModel(SequenceModel, PackingModel):
         read = position < _count(memory)[:, None] - 1
         last = jnp.take_along_axis(memory, read.sum(-1, keepdims=True), axis=1)
         x = self._embed(memory, position, deterministic=True)
-        pasts, carry = [], None
+        pasts, carried = [], Carried()
         for layer in self.layers:
-            carry = layer.carried(x, carry)
-            x, past = layer.read(x, read, carry, length=length, beams=beams)
+            x, past, carried = layer.read(x, read, carried, length=length, beams=beams)
             pasts.append(past)
         return (read, last), *gather(pasts, jnp.zeros((len(memory), beams, length), jnp.int32))
 

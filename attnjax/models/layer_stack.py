@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
+from attnjax.attention.heads.carried import Carried
 from attnjax.attention.mask import Mask, Padding
 from attnjax.errors import UserError
 from attnjax.models.beam_cache import BeamState, LayerMemory, beam_cache, gather
@@ -55,15 +56,12 @@ def decode_in_parallel(
     x: Float[Array, "B T D"],
     source: Embedded,
     source_mask: Mask,
-    *,
-    counted: Bool[Array, "B T"] | None = None,
     **options: Any,
 ) -> Float[Array, "B T D"]:
     """Read all words at once in all layers, each of which takes the options of a decoder's call."""
-    carry = None
+    carried = Carried()
     for layer in layers:
-        carry = layer.carried(x, carry, counted)
-        x = layer(x, source, source_mask, carry=carry, counted=counted, **options)
+        x, carried = layer(x, source, source_mask, carried=carried, **options)
     return x
 
 
@@ -83,9 +81,8 @@ def step_layers(
     `sources` are what the layers have prepared of a source, `prompt` the words they have read.
     """
     back_pointers, beams = beam_cache(state.back_pointers, step, prompt)
-    pasts, carry = [], None
+    pasts, carried = [], Carried()
     for layer, source, *own in zip(layers, sources, cache, state.recurrent, strict=True):
-        carry = layer.carried(x, carry)
-        x, past = layer.step(x, LayerMemory(*own), beams, source, mask, carry)
+        x, past, carried = layer.step(x, LayerMemory(*own), beams, source, mask, carried)
         pasts.append(past)
     return x, *gather(pasts, back_pointers)

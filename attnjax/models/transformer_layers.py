@@ -2,16 +2,16 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from typing import Any, cast
 
-import jax
 from flax import linen as nn
 from jaxtyping import Array, Bool, Float, Int
 
 from attnjax.attention.attention import AttentionBase, Mixer
-from attnjax.attention.heads.multihead import FirstValues, MultiHead
+from attnjax.attention.heads.carried import Carried
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Causal, Mask, join
 from attnjax.attention.position import Positions
 from attnjax.config.constraints import DropoutRate, PositiveInt, Probability
@@ -189,22 +189,13 @@ class DecoderLayer(TransformerLayer):
         if self.cross_attention is not None:
             self.cross_attention_residual = clone_template(inherited(self, "residual"))
 
-    def carried(
-        self, x: Vectors, carry: jax.Array | None, counted: Counted | None = None
-    ) -> jax.Array | None:
-        """Return what layers hand on for a value residual: the values of the first that has one.
-
-        `carry` is what the layer below handed on; None: there is no value residual so far.
-        """
-        if self.value_residual is None or carry is not None:
-            return carry
-        attention = cast("MultiHead", self.self_attention)
-        return attention.values(self.self_attention_residual.pre(x, counted))
-
-    def _first(self, carry: jax.Array | None) -> FirstValues | None:
-        """Return the values of the first layer for this one; None: it has its own alone."""
-        share = self.value_residual
-        return None if carry is None or share is None else FirstValues(carry, share)
+    def _carried(self, x: Vectors, carried: Carried, counted: Counted | None = None) -> Carried:
+        """Return what goes to the self-attention and to the layer above, see `Carried`."""
+        values = carried.values
+        if self.value_residual is not None and values is None:
+            attention = cast("MultiHead", self.self_attention)
+            values = attention.values(self.self_attention_residual.pre(x, counted))
+        return replace(carried, values=values, share=self.value_residual)
 
     def prepare(self, source: Embedded) -> Any:
         """Return the memory of the source for `cross_attention`, once a sentence; or ()."""
@@ -222,25 +213,26 @@ class DecoderLayer(TransformerLayer):
         own_mask: Mask | None = None,
         positions: Positions = Positions(),
         counted: Bool[Array, "B T"] | None = None,
-        carry: jax.Array | None = None,
+        carried: Carried = Carried(),
         deterministic: bool,
-    ) -> Float[Array, "B T D"]:
+    ) -> tuple[Float[Array, "B T D"], Carried]:
         """Read all words at once. Without `cross_attention` the states of the source are not read.
 
-        `own_mask` is joined to causality in the self-attention: `Segments` of packed rows. `carry`
-        is what `carried` gives. Positions are those of the words and of the source, None 0, 1, ...
+        `own_mask` is joined to causality in the self-attention: `Segments` of packed rows.
+        Positions are those of the words and of the source, None 0, 1, ... What is `carried` is
+        returned for the layer above.
         """
-        prepared, first = self.prepare(source), self._first(carry)
-        mixed: dict[str, Any] = {} if first is None else {"first": first}
+        prepared, carried = self.prepare(source), self._carried(x, carried, counted)
         change = self.self_attention(
             self.self_attention_residual.pre(x, counted),
             mask=join(Causal(), own_mask),
             positions=Positions(positions.query, positions.query),
             deterministic=deterministic,
-            **mixed,
+            **carried.options(),
         )
         across = self._across(prepared, source_mask, positions, deterministic=deterministic)
-        return self._finish(x, change, *across, counted=counted, deterministic=deterministic)
+        x = self._finish(x, change, *across, counted=counted, deterministic=deterministic)
+        return x, carried
 
     def _across(
         self, source: Any, mask: Mask, positions: Positions, *, deterministic: bool
@@ -256,17 +248,17 @@ class DecoderLayer(TransformerLayer):
         self,
         x: Embedded,
         present: Present,
-        carry: jax.Array | None = None,
+        carried: Carried,
         *,
         length: int,
         beams: int,
-    ) -> tuple[Embedded, LayerMemory]:
+    ) -> tuple[Embedded, LayerMemory, Carried]:
         """Read a prompt, without cross-attention: see `beam_cache.attend_to_prompt`."""
-        seen, first = self.self_attention_residual.pre(x), self._first(carry)
+        seen, carried = self.self_attention_residual.pre(x), self._carried(x, carried)
         change, past = attend_to_prompt(
-            self.self_attention, seen, present, first, length=length, beams=beams
+            self.self_attention, seen, present, carried, length=length, beams=beams
         )
-        return self._finish(x, change, deterministic=True), past
+        return self._finish(x, change, deterministic=True), past, carried
 
     def step(
         self,
@@ -275,14 +267,14 @@ class DecoderLayer(TransformerLayer):
         beams: BeamCache,
         source: Any,
         source_mask: Mask,
-        carry: jax.Array | None = None,
-    ) -> tuple[Vectors, LayerMemory]:
+        carried: Carried,
+    ) -> tuple[Vectors, LayerMemory, Carried]:
         """Read one more word of each hypothesis; the memory then has it."""
-        seen, first = self.self_attention_residual.pre(x), self._first(carry)
-        change, past = attend_to_past(self.self_attention, seen, past, beams, first)
+        seen, carried = self.self_attention_residual.pre(x), self._carried(x, carried)
+        change, past = attend_to_past(self.self_attention, seen, past, beams, carried)
         positions = Positions(beams.positions.query)
         across = self._across(source, source_mask, positions, deterministic=True)
-        return self._finish(x, change, *across, deterministic=True), past
+        return self._finish(x, change, *across, deterministic=True), past, carried
 
 
 @dataclass(frozen=True, kw_only=True)

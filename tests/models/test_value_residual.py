@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.heads.multihead import FirstValues, MultiHead
+from attnjax.attention.heads.carried import Carried
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Causal
 from attnjax.attention.position import NoPosition
 from attnjax.attention.state.recurrent import DeltaRule
@@ -56,9 +57,9 @@ def test_heads_mix_the_values_by_the_equation_with_gradients(float64):
     own = jax.tree.map(np.asarray, variables["params"])
 
     def read(x, values):
-        given = FirstValues(values, 0.25)
+        given = Carried(values=values, share=0.25)
         apply: Any = partial(module.apply, variables, deterministic=True)
-        context = apply(x, mask=Causal(), first=given)
+        context = apply(x, mask=Causal(), carried=given)
         return (context * direction).sum(), context
 
     def expected(x, first):

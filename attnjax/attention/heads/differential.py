@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.heads.multihead import FirstValues, MultiHead, head_width
+from attnjax.attention.heads.carried import Carried
+from attnjax.attention.heads.multihead import MultiHead, head_width
 from attnjax.attention.mask import Mask
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Keys, Values
@@ -59,9 +60,9 @@ class DifferentialHeads(MultiHead):
         width = self.value_width or 2 * head_width(value.shape[-1], heads)
         return jnp.repeat(self._project(value, heads // 2, width, "value"), 2, axis=-2)
 
-    def prepare(self, key: Keys, value: Values, first: FirstValues | None = None) -> Any:
+    def prepare(self, key: Keys, value: Values, carried: Carried = Carried()) -> Any:
         """Return the memory of H heads; the values of a pair, [..., H / 2, S, V], are kept once."""
-        memory = super().prepare(key, value, first)
+        memory = super().prepare(key, value, carried)
         if not self._keeps_values():
             return memory
         return memory._replace(value=memory.value[..., ::2, :, :])

@@ -5,13 +5,14 @@ Heads are computed in one call if possible, else each on its own. The memory hol
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.attention import Attention, AttentionBase
+from attnjax.attention.heads.carried import Carried
 from attnjax.attention.heads.gate import Gate
 from attnjax.attention.mask import Mask, MaskLike, as_mask, join
 from attnjax.attention.position import Positions
@@ -27,22 +28,6 @@ from attnjax.nn.norm import VectorNorm
 UNIT_VARIANCE = nn.initializers.lecun_uniform()
 """Gives queries and keys of variance 1 at any key width, as section 3.2.1 (footnote 4) assumes; if
 H K = D it is Glorot's initializer."""
-
-
-class FirstValues(NamedTuple):
-    """Projected values [..., S, G, V] of a stack's first layer, and their share of a later's."""
-
-    values: jax.Array
-    share: float
-
-    def mixed_into(self, own: jax.Array) -> jax.Array:
-        """Return (1 - share) own + share values: of the first layer, its own."""
-        if self.values.shape != own.shape:
-            raise UserError(
-                "a value residual wants layers with as many heads of keys, as wide, as the first: "
-                f"{list(self.values.shape[-2:])}; got {list(own.shape[-2:])}"
-            )
-        return (1 - self.share) * own + self.share * self.values
 
 
 class MultiHead(AttentionBase):
@@ -110,18 +95,16 @@ class MultiHead(AttentionBase):
         return self._values(value, self.key_heads or self.heads)
 
     @nn.compact
-    def prepare(self, key: Keys, value: Values, first: FirstValues | None = None) -> Any:
+    def prepare(self, key: Keys, value: Values, carried: Carried = Carried()) -> Any:
         """Return the memory of G heads, with [..., G, S, any] leaves.
 
-        The values of the `first` layer, if given, have their share of the values of each head.
+        The values that are `carried` from a layer below have their share of each head's.
         """
         heads, inputs = self.key_heads or self.heads, key
         key = self._project(key, heads, self.key_width, "key")
         if self.query_key_norm is not None:
             key = self.key_norm(key)
-        value = self._values(value, heads)
-        if first is not None:
-            value = first.mixed_into(value)
+        value = carried.mixed_into(self._values(value, heads))
         if self._group > 1:
             return _prepare_shared(self.head, key, value)
         given = (key, value, inputs) if self.head.reads_inputs() else (key, value)

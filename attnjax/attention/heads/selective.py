@@ -7,7 +7,8 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from attnjax.attention.attention import Attention
-from attnjax.attention.heads.multihead import FirstValues, MultiHead
+from attnjax.attention.heads.carried import Carried
+from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import Mask, MaskLike, allowed_pairs, as_mask, join
 from attnjax.attention.masked import fill_hidden
 from attnjax.attention.position import Positions
@@ -62,10 +63,8 @@ class SelectiveHeads(MultiHead):
             )
 
     @nn.compact
-    def prepare(
-        self, key: Keys, value: Values, first: FirstValues | None = None
-    ) -> SelectiveMemory:
-        heads = super().prepare(key, value, first)
+    def prepare(self, key: Keys, value: Values, carried: Carried = Carried()) -> SelectiveMemory:
+        heads = super().prepare(key, value, carried)
         return SelectiveMemory(heads, self._project_queries(key)[..., 0, :])
 
     def start(self, memory: SelectiveMemory) -> None:
