@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnjax.attention.mask import Causal
+from attnjax.attention.state import naive
 from attnjax.attention.state.chunked import CHUNK, Words
 from attnjax.attention.state.recurrent import RecurrentAttention
 from attnjax.lab.checks.finding import Problems, not_equal
@@ -80,18 +81,14 @@ class PreparedRecurrence:
 
 
 def _by_equations(query: np.ndarray, memory: Words, *, delta_rule: bool) -> np.ndarray:
-    """Return what queries read by `attnjax.attention.state.chunked`, word by word, in float64."""
-    key, value, log_decay, strength = (np.asarray(x, np.float64) for x in memory)
-    state = np.zeros((len(key), key.shape[-1], value.shape[-1]))
+    """Return what queries read of each sentence's words, by the equations in float64."""
+    recurrence = naive.kimi_delta_attention if delta_rule else naive.state_space
     read = []
-    for t in range(key.shape[1]):
-        decayed = np.exp(log_decay[:, t])[..., None] * state
-        new = value[:, t]
-        if delta_rule:
-            new = new - np.einsum("bkv,bk->bv", decayed, key[:, t])
-        state = decayed + np.einsum("bk,bv->bkv", key[:, t], strength[:, t] * new)
-        read.append(np.einsum("bkv,bk->bv", state, query[:, t].astype(np.float64)))
-    return np.stack(read, axis=1)
+    for sentence in zip(query, *map(np.asarray, memory), strict=True):
+        q, key, value, log_decay, strength = sentence
+        decay = np.exp(log_decay.astype(np.float64))
+        read.append(recurrence(q, key, value, decay, strength[:, 0]))
+    return np.stack(read)
 
 
 def by_equations(of: PreparedRecurrence) -> Problems:
