@@ -27,6 +27,7 @@ feature, chunks in log space); Dao and Gu 2024, section 6 (chunks); Yang et al. 
 (the delta rule in chunks); Yang et al. 2025, section 3 (both).
 """
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -42,7 +43,7 @@ CHUNK = 64
 """The number of words C of a chunk, a power of 2."""
 
 BLOCK = 8
-"""The decays between all pairs of this many words are computed feature by feature, and triangular
+"""The products of all pairs of this many words are computed feature by feature, and triangular
 blocks of this many numbers inverted row by row."""
 
 SHUT = -60.0
@@ -171,9 +172,9 @@ def decayed_products(
     """Return sum over i of q_ti k_si exp(d_ti - d_si) for pairs that `meet`, and 0 for others.
 
     No pair with s > t meets. d are sums of log-decays, [..., C, 1] or [..., C, K]; C is a power of
-    2. No exponent is above 0: the later half of the queries meets the keys of the earlier half in
-    one product, with the decay from each key to the half's last word and from there to each query;
-    each half by itself is the same problem.
+    2. No exponent is above 0: where the later half of the queries meets the keys of the earlier
+    half, see `by_halves`, the decay is that from each key to the half's last word and from there to
+    each query.
 
     Source: Yang et al. 2024a, section 4.3, there by blocks of one size.
     """
@@ -186,23 +187,41 @@ def decayed_products(
 
 def _products_by_feature(query: jax.Array, key: jax.Array, log_decay: jax.Array) -> jax.Array:
     """Return `decayed_products` of all pairs s <= t, with a decay for each feature."""
-    *leading, size, _ = log_decay.shape
-    if size <= BLOCK:
+
+    def pairs(query: jax.Array, key: jax.Array, log_decay: jax.Array) -> jax.Array:
         exponent = log_decay[..., :, None, :] - log_decay[..., None, :, :]
         lower = _lower(exponent[..., 0])[..., None]
         decay = jnp.exp(jnp.where(lower, exponent, -jnp.inf))
         return (query[..., :, None, :] * key[..., None, :, :] * decay).sum(-1)
 
-    def halves(x: jax.Array) -> jax.Array:
-        return x.reshape(*leading, 2, size // 2, x.shape[-1])
+    def across(later: Sequence[jax.Array], earlier: Sequence[jax.Array]) -> jax.Array:
+        (query, _, log_decay), (_, key, before) = later, earlier
+        middle = before[..., -1:, :]
+        query, key = query * jnp.exp(log_decay - middle), key * jnp.exp(middle - before)
+        return query @ jnp.swapaxes(key, -1, -2)
 
-    query, key, log_decay = halves(query), halves(key), halves(log_decay)
-    own = _products_by_feature(query, key, log_decay)
-    middle = log_decay[..., 0, -1:, :]
-    later = query[..., 1, :, :] * jnp.exp(log_decay[..., 1, :, :] - middle)
-    earlier = key[..., 0, :, :] * jnp.exp(middle - log_decay[..., 0, :, :])
-    across = later @ jnp.swapaxes(earlier, -1, -2)
-    return jnp.block([[own[..., 0, :, :], jnp.zeros_like(across)], [across, own[..., 1, :, :]]])
+    return by_halves((query, key, log_decay), pairs, across)
+
+
+def by_halves(
+    words: Sequence[jax.Array],
+    pairs: Callable[..., jax.Array],
+    across: Callable[[Sequence[jax.Array], Sequence[jax.Array]], jax.Array],
+) -> Float[Array, "*B C C"]:
+    """Return numbers of all pairs s <= t of C words, and 0 for the others.
+
+    The words are arrays [..., C, any]; C is a power of 2. The later half of them meets the earlier
+    half in one product, across(later, earlier); each half by itself is the same problem, down to
+    pairs(*words) of BLOCK words.
+    """
+    *leading, size, _ = words[0].shape
+    if size <= BLOCK:
+        return pairs(*words)
+    halves = [x.reshape(*leading, 2, size // 2, x.shape[-1]) for x in words]
+    own = by_halves(halves, pairs, across)
+    earlier, later = ([x[..., half, :, :] for x in halves] for half in (0, 1))
+    corner = across(later, earlier)
+    return jnp.block([[own[..., 0, :, :], jnp.zeros_like(corner)], [corner, own[..., 1, :, :]]])
 
 
 def _lower(square: jax.Array) -> jax.Array:

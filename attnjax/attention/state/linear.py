@@ -9,6 +9,7 @@ S and z are the same for all queries that see the same keys. So time and memory 
 with T S, and no [T, S] weights are computed.
 """
 
+from collections.abc import Sequence
 from dataclasses import field
 from math import ceil
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from attnjax.attention.mask import Causal, MaskLike, Padding, as_mask
 from attnjax.attention.masked import zero_hidden
 from attnjax.attention.position import Positions
 from attnjax.attention.shapes import Contexts, Keys, OneQuery, Queries, Values
+from attnjax.attention.state.chunked import by_halves
 from attnjax.attention.state.feature_map import EluPlusOne, FeatureMap
 from attnjax.attention.state.key_rules import key_rules
 from attnjax.nn.axes import known_length, varying_as
@@ -32,9 +34,6 @@ chunk by products, those before it by their sums."""
 
 GROUP = 4
 """The number of chunks that are read at once; only their states are read one by one."""
-
-BLOCK = 8
-"""The number of queries, and of keys, whose weights are summed feature by feature."""
 
 NO_KEY = -1e30
 """The log-scale of a feature that no key has: the features of hidden keys, exp(-inf - NO_KEY), are
@@ -132,26 +131,23 @@ def earlier_weights(
 ) -> Float[Array, "*B T T"]:
     """Return phi(q_t) . phi(k_s) / exp(m_t) for all keys s up to t, 0 for the others.
 
-    T is a power of 2. The later half of the queries see all keys of the earlier half, by one
-    product in which each feature is divided by its largest among these keys; each half by itself is
-    the same problem. No factor is above 1 where m_t is the largest log phi(q_t) phi(k_s) of all
-    keys up to t.
+    T is a power of 2. In the product of the later half of the queries with the keys of the earlier
+    half, see `by_halves`, each feature is divided by its largest among these keys. No factor is
+    above 1 where m_t is the largest log phi(q_t) phi(k_s) of all keys up to t.
     """
-    *leading, length, _ = query.shape
-    if length <= BLOCK:
-        seen = jnp.tril(jnp.ones((length, length), bool))[..., None]
+
+    def pairs(query: jax.Array, key: jax.Array, scale: jax.Array) -> jax.Array:
+        seen = jnp.tril(jnp.ones((query.shape[-2], key.shape[-2]), bool))[..., None]
         log_products = query[..., :, None, :] + key[..., None, :, :] - scale[..., None]
         return jnp.exp(jnp.where(seen, log_products, -jnp.inf)).sum(-1)
 
-    def halves(x: jax.Array) -> jax.Array:
-        return x.reshape(*leading, 2, length // 2, x.shape[-1])
+    def across(later: Sequence[jax.Array], earlier: Sequence[jax.Array]) -> jax.Array:
+        (query, _, scale), (_, key, _) = later, earlier
+        largest = _largest(key, -2)
+        features = jnp.exp(query + largest - scale)
+        return features @ jnp.swapaxes(jnp.exp(key - largest), -1, -2)
 
-    query, key, scale = halves(query), halves(key), halves(scale)
-    own = earlier_weights(query, key, scale)
-    earlier, largest = key[..., 0, :, :], _largest(key[..., 0, :, :], -2)
-    features = jnp.exp(query[..., 1, :, :] + largest - scale[..., 1, :, :])
-    across = features @ jnp.swapaxes(jnp.exp(earlier - largest), -1, -2)
-    return jnp.block([[own[..., 0, :, :], jnp.zeros_like(across)], [across, own[..., 1, :, :]]])
+    return by_halves((query, key, scale), pairs, across)
 
 
 def causal_linear(query: LogFeatures, memory: LinearMemory) -> Contexts:
