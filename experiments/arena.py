@@ -37,7 +37,7 @@ with sigmoids, 76 here, is 92 with eight other seeds.
 from attnjax import attention, data
 from attnjax.evaluation import LabelAccuracy, StateSize
 from attnjax.experiment import Ablation, Crossing, Experiment, crossed, vary
-from attnjax.models import CausalRecurrence, DecoderLayer, FeedForward, Labeler
+from attnjax.models import DecoderLayer, FeedForward, Labeler, RecurrentCellMixer
 from attnjax.models.transformer_layers import Interleaved
 from attnjax.nn import RMSNorm
 from attnjax.training import Adam, Cosine, LabelEntropy, Training
@@ -113,7 +113,7 @@ rows = {
     "delta_to_2": recurrent(attention.DeltaRule(largest_strength=2.0)),
     "gated_delta": gated_delta,
     "interleaved": {**gated_delta, "model.interleaved": Interleaved(layer=layer, period=2)},
-    "lstm": {mixer: CausalRecurrence()},
+    "lstm": {mixer: RecurrentCellMixer()},
 }
 variants = crossed(columns, rows)
 # what is right without a network, as docs/programs/guesses.py prints it

@@ -39,11 +39,11 @@ from attnjax.data import (
 from attnjax.evaluation import LabelAccuracy
 from attnjax.experiment import Ablation, Claim, Experiment, Value, vary
 from attnjax.models import (
-    CausalRecurrence,
     DecoderLayer,
     FeedForward,
     Labeler,
     PostNorm,
+    RecurrentCellMixer,
 )
 from attnjax.training import Adam, Constant, LabelEntropy, Training
 
@@ -83,7 +83,7 @@ base = Experiment(
 networks = {
     "none": {},
     "sinusoidal": {"model.position": Sinusoidal()},
-    "lstm": {"model.layer.self_attention": CausalRecurrence()},
+    "lstm": {"model.layer.self_attention": RecurrentCellMixer()},
 }
 beyond = "all_labels_beyond"
 section = "Bhattamishra et al. 2020, section {}, in our words: {}; {} is set by us".format

@@ -29,14 +29,8 @@ from attnjax.attention import Alibi, MultiHead, NoPosition, Relative, Rotary, Sc
 from attnjax.data import Batching, CycleNavigation, EvenPairs, ModularArithmetic, Parity
 from attnjax.evaluation import LabelAccuracy
 from attnjax.experiment import Ablation, BestOf, Claim, Experiment, Value, figures, vary
-from attnjax.models import (
-    CausalRecurrence,
-    DecoderLayer,
-    EncoderLayer,
-    FeedForward,
-    Labeler,
-    PostNorm,
-)
+from attnjax.models import DecoderLayer, EncoderLayer, FeedForward, Labeler, PostNorm
+from attnjax.models.recurrent_cell_mixer import RecurrentCellMixer
 from attnjax.training import Adam, Constant, LabelEntropy, Training
 
 STRINGS = 64
@@ -74,7 +68,9 @@ lstm = Labeler(
     width=64,
     num_layers=1,
     layer=DecoderLayer(
-        self_attention=CausalRecurrence(), cross_attention=None, feed_forward=FeedForward(width=128)
+        self_attention=RecurrentCellMixer(),
+        cross_attention=None,
+        feed_forward=FeedForward(width=128),
     ),
     position=NoPosition(),
     initializer=None,

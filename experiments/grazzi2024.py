@@ -37,7 +37,7 @@ from attnjax.attention import (
 from attnjax.data import Batching, Parity
 from attnjax.evaluation import LabelAccuracy
 from attnjax.experiment import Ablation, Claim, Difference, Experiment, SeedShare, Value, vary
-from attnjax.models import CausalRecurrence, DecoderLayer, FeedForward, Labeler
+from attnjax.models import DecoderLayer, FeedForward, Labeler, RecurrentCellMixer
 from attnjax.nn import RMSNorm
 from attnjax.training import Adam, Cosine, LabelEntropy, Training
 
@@ -88,7 +88,7 @@ ablation = Ablation(
         "softmax": vary(
             base, {mixer: MultiHead(heads=2, head=Attention(score=Rotary(score=ScaledDot())))}
         ),
-        "lstm": vary(base, {mixer: CausalRecurrence()}),
+        "lstm": vary(base, {mixer: RecurrentCellMixer()}),
     },
     seeds=5,
     first_seed=41,

@@ -39,7 +39,7 @@ from attnjax.attention import (
 from attnjax.data import Batching, DictionaryRecall, InductionHead
 from attnjax.evaluation import LabelAccuracy
 from attnjax.experiment import Ablation, Claim, Difference, Experiment, Value, figures, vary
-from attnjax.models import CausalRecurrence, DecoderLayer, FeedForward, Labeler
+from attnjax.models import DecoderLayer, FeedForward, Labeler, RecurrentCellMixer
 from attnjax.nn import RMSNorm
 from attnjax.training import Adam, Cosine, LabelEntropy, Training
 
@@ -93,7 +93,7 @@ mixers = {
     # retention and the delta rule normalize the context of each head, as in their models
     "retention": {f"{mixer}.head": DecayedState(decay=HeadDecay()), **normed},
     "delta": {f"{mixer}.head": DeltaRule(), **normed},
-    "lstm": {mixer: CausalRecurrence()},
+    "lstm": {mixer: RecurrentCellMixer()},
 }
 taylor = {f"{mixer}.head": SignedLinearAttention()}
 accuracy = "label_accuracy"

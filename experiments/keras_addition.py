@@ -20,7 +20,7 @@ from attnjax.attention import NoPosition
 from attnjax.data import Addition, Batching
 from attnjax.evaluation import LabelAccuracy
 from attnjax.experiment import Ablation, Claim, Experiment, SeedShare, Value, figures
-from attnjax.models import CausalRecurrence, DecoderLayer, Labeler, NoFeedForward, PreNorm
+from attnjax.models import DecoderLayer, Labeler, NoFeedForward, PreNorm, RecurrentCellMixer
 from attnjax.nn import NoNorm
 from attnjax.training import Adam, Constant, LabelEntropy, Training
 
@@ -30,7 +30,7 @@ lstm = Experiment(
         width=128,
         num_layers=2,
         layer=DecoderLayer(
-            self_attention=CausalRecurrence(),
+            self_attention=RecurrentCellMixer(),
             cross_attention=None,
             feed_forward=NoFeedForward(),
         ),

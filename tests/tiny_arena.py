@@ -4,7 +4,7 @@ from attnjax.attention import Attention, MultiHead, NoPosition, Rotary
 from attnjax.data import Batching, Parity
 from attnjax.evaluation import LabelAccuracy, StateSize
 from attnjax.experiment import Ablation, Crossing, Experiment, crossed
-from attnjax.models import CausalRecurrence, DecoderLayer, FeedForward, Labeler
+from attnjax.models import DecoderLayer, FeedForward, Labeler, RecurrentCellMixer
 from attnjax.training import Adam, Constant, LabelEntropy, Training
 
 softmax = Experiment(
@@ -26,7 +26,7 @@ softmax = Experiment(
     ),
     measures=(LabelAccuracy(longest=5), StateSize()),
 )
-rows = {"softmax": {}, "lstm": {"model.layer.self_attention": CausalRecurrence()}}
+rows = {"softmax": {}, "lstm": {"model.layer.self_attention": RecurrentCellMixer()}}
 ablation = Ablation(
     base=softmax,
     variants=crossed({"parity": softmax}, rows),

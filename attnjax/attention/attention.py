@@ -226,8 +226,9 @@ class Attention(AttentionBase):
         key, value = fill_hidden(mask, memory.key), zero_hidden(mask, memory.value)
         length = smaller_length(query.shape[-2], value.shape[-2])
         given, positions = positions, positions.filled(query, value)
-        kernel = self.kernel(length, mask, deterministic=deterministic) if added is None else None
-        sides = None
+        kernel, sides = None, None
+        if added is None:
+            kernel = self.implementation_for(length, mask, deterministic=deterministic)
         if kernel and self.bias is not None:
             factor = self.align.factor()
             sides = self.bias.sides(memory.bias, mask, given, query.shape[-2], factor)
@@ -240,7 +241,8 @@ class Attention(AttentionBase):
             if sink is not None:
                 sink = jnp.broadcast_to(jnp.asarray(sink, wide(query)), (*query.shape[:-2], 1, 1))
             own = {"mask": mask, "positions": given, "sink": sink, "sides": sides}
-            return kernel(Inputs(value=value, **own, **product._asdict()))
+            query, key, scale, bias, cap = product
+            return kernel(Inputs(query, key, value, scale=scale, logit_bias=bias, cap=cap, **own))
         logits = self.score(query, key, positions)
         allowed = allowed_pairs(mask, positions, logits.shape)
         if self.bias is not None:
@@ -255,7 +257,9 @@ class Attention(AttentionBase):
         return self.pool(weights, value, positions)
 
     @nn.nowrap
-    def kernel(self, length: int, mask: Mask, *, deterministic: bool) -> RunKernel | None:
+    def implementation_for(
+        self, length: int, mask: Mask, *, deterministic: bool
+    ) -> RunKernel | None:
         """Return the fused kernel for a mask and the smaller of T and S; None: compute weights."""
         initializing = self.is_initializing()
         if self.is_mutable_collection("attention") and not initializing:

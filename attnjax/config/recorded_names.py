@@ -390,7 +390,7 @@ RECORDED = {
         "initializer vocabulary width embedding encoder attention cell dropout",
     ),
     "Convolutions": ("attnjax.models.captioner.Convolutions", "blocks"),
-    "CausalRecurrence": ("attnjax.models.causal_recurrence.CausalRecurrence", "cell"),
+    "RecurrentCellMixer": ("attnjax.models.causal_recurrence.CausalRecurrence", "cell"),
     "Classifier": (
         "attnjax.models.classifier.Classifier",
         "initializer vocabulary source_vocabulary width encoder attention dropout",

@@ -21,7 +21,6 @@ from attnjax.models.bert_heads import (
     BertTagger as BertTagger,
 )
 from attnjax.models.captioner import Captioner as Captioner, Convolutions as Convolutions
-from attnjax.models.causal_recurrence import CausalRecurrence as CausalRecurrence
 from attnjax.models.classifier import Classifier as Classifier
 from attnjax.models.ensemble import Ensemble as Ensemble
 from attnjax.models.feed_forward import (
@@ -35,6 +34,7 @@ from attnjax.models.in_context_regressor import InContextRegressor as InContextR
 from attnjax.models.kernel_regression import KernelRegression as KernelRegression
 from attnjax.models.labeler import Labeler as Labeler
 from attnjax.models.language_model import LanguageModel as LanguageModel
+from attnjax.models.recurrent_cell_mixer import RecurrentCellMixer as RecurrentCellMixer
 from attnjax.models.rnn_cells import (
     GRU as GRU,
     LSTM as LSTM,

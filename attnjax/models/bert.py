@@ -90,14 +90,14 @@ class BertEncoder(nn.Module):
         """Return the states of START and of the source's words."""
         words = jnp.pad(source, ((0, 0), (1, 0)), constant_values=START)
         present = words != PAD
-        counted = None if deterministic else present & (source != PAD).any(1, keepdims=True)
+        valid = None if deterministic else present & (source != PAD).any(1, keepdims=True)
         segment = jnp.minimum(segments_of(words), self.segments - 1)
         x = lookup(self.embedding, words) + lookup(self.segment, segment)
         x = self.position(x, jnp.arange(words.shape[1])[None])
-        x = self.drop(self.norm(x, counted), deterministic=deterministic)
+        x = self.drop(self.norm(x, valid), deterministic=deterministic)
         for layer in self.layers:
-            x = layer(x, Padding(present), counted=counted, deterministic=deterministic)
-        return self.last_residual.final(x, counted)
+            x = layer(x, Padding(present), valid=valid, deterministic=deterministic)
+        return self.last_residual.final(x, valid)
 
 
 class BertModel(SymbolModel):

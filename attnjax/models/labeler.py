@@ -113,19 +113,19 @@ class Labeler(Model):
     def read(self, source: Text, *, deterministic: bool) -> Embedded:
         """Return the hidden vector of every word."""
         present = source != PAD
-        counted = None if deterministic else present
+        valid = None if deterministic else present
         x = lookup(self.embedding, source)
         if self.input_scale == "sqrt_width":
             x = x * jnp.asarray(self.width**0.5, x.dtype)
         x = self.position_encoding(x, jnp.arange(source.shape[1])[None])
         x = self.drop(x, deterministic=deterministic)
-        options: dict[str, Any] = {"counted": counted, "deterministic": deterministic}
+        options: dict[str, Any] = {"valid": valid, "deterministic": deterministic}
         if isinstance(self.layer, DecoderLayer):
             x = decode_in_parallel(self.layers, x, x, Padding(present), **options)
         else:
             for layer in self.layers:
                 x = layer(x, Padding(present), **options)
-        return self.last_residual.final(x, counted)
+        return self.last_residual.final(x, valid)
 
     def labels(self, source: Text, places: Places, *, deterministic: bool) -> Features:
         """Return the hidden vectors at places [B, K], and the embedding of the labels."""

@@ -180,13 +180,13 @@ class LanguageModel(SequenceModel, PackingModel):
         """Return the vectors of texts; `sentence` numbers the sentences of packed rows."""
         masks = row_masks(words, None if sentence is None else Packing(sentence, sentence))
         # END is read only where the batch has a longer target
-        counted = None if deterministic else (words != PAD) & (words != END)
+        valid = None if deterministic else (words != PAD) & (words != END)
         positions = masks.positions.filled(words[..., None], words[..., None]).query
         x = self._embed(words, positions, deterministic=deterministic)
-        options = {"own_mask": masks.target, "positions": masks.positions, "counted": counted}
+        options = {"own_mask": masks.target, "positions": masks.positions, "valid": valid}
         options |= {"deterministic": deterministic}
         x = decode_in_parallel(self.layers, x, x, masks.across, **options)
-        return at_base_width(self.last_residual.final(x, counted), self.base_width)
+        return at_base_width(self.last_residual.final(x, valid), self.base_width)
 
     def encode(self, source: Text, *, deterministic: bool) -> tuple[Text, Padding]:
         """Return the source itself, and the mask of its words: `start` reads it."""

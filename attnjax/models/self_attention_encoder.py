@@ -66,8 +66,8 @@ class SelfAttentionEncoder(TextEncoder):
         x = self.drop(jnp.concatenate([first, x], axis=1), deterministic=deterministic)
         # the class vector is never padding
         seen = jnp.pad(present, ((0, 0), (1, 0)), constant_values=True)
-        counted = None if deterministic else seen & present.any(1, keepdims=True)
+        valid = None if deterministic else seen & present.any(1, keepdims=True)
         for layer in self.layers:
-            x = layer(x, Padding(seen), counted=counted, deterministic=deterministic)
-        x = self.last_residual.final(x, counted)
+            x = layer(x, Padding(seen), valid=valid, deterministic=deterministic)
+        x = self.last_residual.final(x, valid)
         return EncodedText(states=x[:, 1:], query=x[:, :1])

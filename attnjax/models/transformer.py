@@ -138,13 +138,13 @@ class Transformer(SequenceModel, PackingModel):
         self, source: Source, *, packing: Packing | None = None, deterministic: bool
     ) -> tuple[Embedded, Padding]:
         masks, table = row_masks(source, packing), self.source_embedding
-        counted = None if deterministic else source != PAD
+        valid = None if deterministic else source != PAD
         positions = masks.positions.filled(source[..., None], source[..., None]).key
         x = self._embed(table, source, positions, deterministic=deterministic)
-        options = {"position": masks.positions.key, "counted": counted}
+        options = {"position": masks.positions.key, "valid": valid}
         for layer in self.encoder_layers:
             x = layer(x, masks.source, **options, deterministic=deterministic)
-        return self.encoder_residual.final(x, counted), Padding(source != PAD)
+        return self.encoder_residual.final(x, valid), Padding(source != PAD)
 
     def features(
         self,
@@ -156,13 +156,13 @@ class Transformer(SequenceModel, PackingModel):
     ) -> Features:
         masks, table = row_masks(source, packing), self.target_embedding
         memory, _ = self.encode(source, packing=packing, deterministic=deterministic)
-        counted = None if deterministic else queries_of(decoder_input, source != PAD)
+        valid = None if deterministic else queries_of(decoder_input, source != PAD)
         positions = masks.positions.filled(decoder_input[..., None], source[..., None]).query
         x = self._embed(table, decoder_input, positions, deterministic=deterministic)
-        options = {"own_mask": masks.target, "positions": masks.positions, "counted": counted}
+        options = {"own_mask": masks.target, "positions": masks.positions, "valid": valid}
         options |= {"deterministic": deterministic}
         x = decode_in_parallel(self.decoder_layers, x, memory, masks.across, **options)
-        hidden = at_base_width(self.decoder_residual.final(x, counted), self.base_width)
+        hidden = at_base_width(self.decoder_residual.final(x, valid), self.base_width)
         return hidden, self.output_embedding
 
     def start(self, memory: Embedded, mask: Padding, *, length: int, beams: int) -> Any:

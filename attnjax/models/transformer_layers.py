@@ -26,26 +26,26 @@ from attnjax.models.feed_forward import FeedForward, FeedForwardBase
 from attnjax.models.shapes import Embedded, Present
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.lift import clone_template, inherited, rematerialize
-from attnjax.nn.norm import Counted, LayerNorm, Norm, Vectors
+from attnjax.nn.norm import LayerNorm, Norm, Valid, Vectors
 from attnjax.nn.remat import Remat
 
 
 class Residual(nn.Module, ABC):
     """A residual connection with a norm: post(x, f(pre(x))) for a sub-layer f.
 
-    In training `counted` marks the positions that are not padding; in evaluation and search it is
+    In training `valid` marks the positions that are not padding; in evaluation and search it is
     None, see `Norm`.
     """
 
-    def pre(self, x: Vectors, counted: Counted | None = None) -> Vectors:
+    def pre(self, x: Vectors, valid: Valid | None = None) -> Vectors:
         """Return the input of the sub-layer; by default x itself."""
         return x
 
     @abstractmethod
-    def post(self, x: Vectors, change: Vectors, counted: Counted | None = None) -> Vectors:
+    def post(self, x: Vectors, change: Vectors, valid: Valid | None = None) -> Vectors:
         """Return the sum of x and the sub-layer's output."""
 
-    def final(self, x: Vectors, counted: Counted | None = None) -> Vectors:
+    def final(self, x: Vectors, valid: Valid | None = None) -> Vectors:
         """Return the output of the whole stack of layers; by default x itself."""
         return x
 
@@ -55,8 +55,8 @@ class PostNorm(Residual):
 
     norm: Norm = field(default_factory=LayerNorm)
 
-    def post(self, x: Vectors, change: Vectors, counted: Counted | None = None) -> Vectors:
-        return self.norm(x + change, counted)
+    def post(self, x: Vectors, change: Vectors, valid: Valid | None = None) -> Vectors:
+        return self.norm(x + change, valid)
 
 
 class PreNorm(Residual):
@@ -64,20 +64,20 @@ class PreNorm(Residual):
 
     norm: Norm = field(default_factory=LayerNorm)
 
-    def pre(self, x: Vectors, counted: Counted | None = None) -> Vectors:
-        return self.norm(x, counted)
+    def pre(self, x: Vectors, valid: Valid | None = None) -> Vectors:
+        return self.norm(x, valid)
 
-    def post(self, x: Vectors, change: Vectors, counted: Counted | None = None) -> Vectors:
+    def post(self, x: Vectors, change: Vectors, valid: Valid | None = None) -> Vectors:
         return x + change
 
-    def final(self, x: Vectors, counted: Counted | None = None) -> Vectors:
-        return self.norm(x, counted)
+    def final(self, x: Vectors, valid: Valid | None = None) -> Vectors:
+        return self.norm(x, valid)
 
 
 class NoResidual(Residual):
     """x -> f(x): nothing is added to the sub-layer's output, and nothing normalized."""
 
-    def post(self, x: Vectors, change: Vectors, counted: Counted | None = None) -> Vectors:
+    def post(self, x: Vectors, change: Vectors, valid: Valid | None = None) -> Vectors:
         return change
 
 
@@ -123,16 +123,16 @@ class TransformerLayer(nn.Module):
         x: Vectors,
         change: Vectors,
         *between: SubLayer,
-        counted: Counted | None = None,
+        valid: Valid | None = None,
         deterministic: bool,
     ) -> Vectors:
         """Compute the layer after the self-attention; the feed-forward network comes last."""
         change = self.drop(change, deterministic=deterministic)
-        x = self.self_attention_residual.post(x, change, counted)
+        x = self.self_attention_residual.post(x, change, valid)
         feed_forward = partial(self.feed_forward, deterministic=deterministic)
         for residual, compute in (*between, (self.feed_forward_residual, feed_forward)):
-            change = self.drop(compute(residual.pre(x, counted)), deterministic=deterministic)
-            x = residual.post(x, change, counted)
+            change = self.drop(compute(residual.pre(x, valid)), deterministic=deterministic)
+            x = residual.post(x, change, valid)
         return x
 
 
@@ -146,15 +146,15 @@ class EncoderLayer(TransformerLayer):
         mask: Mask,
         *,
         position: Int[Array, "#B S"] | None = None,
-        counted: Present | None = None,
+        valid: Present | None = None,
         deterministic: bool,
     ) -> Embedded:
         """Read all words at once; the position is that of packed rows, None 0, 1, ..."""
         # a convolution or a recurrence takes no positions, and reads no packed rows
         given = {} if position is None else {"positions": Positions(position, position)}
-        seen = self.self_attention_residual.pre(x, counted)
+        seen = self.self_attention_residual.pre(x, valid)
         change = self.self_attention(seen, mask=mask, deterministic=deterministic, **given)
-        return self._finish(x, change, counted=counted, deterministic=deterministic)
+        return self._finish(x, change, valid=valid, deterministic=deterministic)
 
 
 class DecoderLayer(TransformerLayer):
@@ -189,12 +189,12 @@ class DecoderLayer(TransformerLayer):
         if self.cross_attention is not None:
             self.cross_attention_residual = clone_template(inherited(self, "residual"))
 
-    def _carried(self, x: Vectors, carried: Carried, counted: Counted | None = None) -> Carried:
+    def _carried(self, x: Vectors, carried: Carried, valid: Valid | None = None) -> Carried:
         """Return what goes to the self-attention and to the layer above, see `Carried`."""
         values = carried.values
         if self.value_residual is not None and values is None:
             attention = cast("MultiHead", self.self_attention)
-            values = attention.values(self.self_attention_residual.pre(x, counted))
+            values = attention.values(self.self_attention_residual.pre(x, valid))
         return replace(carried, values=values, share=self.value_residual)
 
     def prepare(self, source: Embedded) -> Any:
@@ -212,7 +212,7 @@ class DecoderLayer(TransformerLayer):
         *,
         own_mask: Mask | None = None,
         positions: Positions = Positions(),
-        counted: Bool[Array, "B T"] | None = None,
+        valid: Bool[Array, "B T"] | None = None,
         carried: Carried = Carried(),
         deterministic: bool,
     ) -> tuple[Float[Array, "B T D"], Carried]:
@@ -222,16 +222,16 @@ class DecoderLayer(TransformerLayer):
         Positions are those of the words and of the source, None 0, 1, ... What is `carried` is
         returned for the layer above.
         """
-        prepared, carried = self.prepare(source), self._carried(x, carried, counted)
+        prepared, carried = self.prepare(source), self._carried(x, carried, valid)
         change = self.self_attention(
-            self.self_attention_residual.pre(x, counted),
+            self.self_attention_residual.pre(x, valid),
             mask=join(Causal(), own_mask),
             positions=Positions(positions.query, positions.query),
             deterministic=deterministic,
             **carried.options(),
         )
         across = self._across(prepared, source_mask, positions, deterministic=deterministic)
-        x = self._finish(x, change, *across, counted=counted, deterministic=deterministic)
+        x = self._finish(x, change, *across, valid=valid, deterministic=deterministic)
         return x, carried
 
     def _across(

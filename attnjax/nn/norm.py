@@ -21,7 +21,7 @@ from attnjax.nn.parameter_kinds import Kind, declare
 declare(Kind.RUNNING, "running_mean", "running_variance")
 
 Vectors = Float[Array, "*B D"]
-Counted = Bool[Array, "*B"]
+Valid = Bool[Array, "*B"]
 
 
 class Norm(nn.Module, ABC):
@@ -31,10 +31,10 @@ class Norm(nn.Module, ABC):
     """Whether, in training, a vector's result depends on the other examples of the batch."""
 
     @abstractmethod
-    def __call__(self, x: Vectors, counted: Counted | None = None) -> Vectors:
+    def __call__(self, x: Vectors, valid: Valid | None = None) -> Vectors:
         """Normalize the vectors.
 
-        `counted` marks those that are not padding in training; it is None in evaluation.
+        `valid` marks those that are not padding in training; it is None in evaluation.
         """
 
 
@@ -48,7 +48,7 @@ class VectorNorm(Norm):
         """Return Flax's norm, unbound."""
 
     @nn.compact
-    def __call__(self, x: Vectors, counted: Counted | None = None) -> Vectors:
+    def __call__(self, x: Vectors, valid: Valid | None = None) -> Vectors:
         formula = self.flax_norm()
         nn.share_scope(self, formula)
         return formula(x)
@@ -102,7 +102,7 @@ class BatchNorm(Norm):
     epsilon: PositiveFloat = 1e-6
 
     @nn.compact
-    def __call__(self, x: Vectors, counted: Counted | None = None) -> Vectors:
+    def __call__(self, x: Vectors, valid: Valid | None = None) -> Vectors:
         width = x.shape[-1:]
         running = Moments(
             self.param("running_mean", nn.initializers.zeros, width),
@@ -111,26 +111,26 @@ class BatchNorm(Norm):
         scale = self.param("scale", nn.initializers.ones, width)
         bias = self.param("bias", nn.initializers.zeros, width)
         wide = widen(x)
-        if counted is None:
+        if valid is None:
             moments = running
         else:
-            moments = _observed(1 - self.momentum, batch_moments(wide, counted), running)
+            moments = _observed(1 - self.momentum, batch_moments(wide, valid), running)
         factor = jax.lax.rsqrt(moments.variance + self.epsilon) * scale
         rows = wide.reshape(-1, *width)
         y = (rows - moments.mean[None]) * factor[None] + bias[None]
         return y.reshape(x.shape).astype(x.dtype)
 
 
-def batch_moments(x: Vectors, counted: Counted) -> Moments:
-    """Return the moments of the counted vectors, in float32 or wider, over all devices."""
-    rows, counted = x.reshape(-1, x.shape[-1]), counted.reshape(-1, 1)
-    total = jnp.where(counted, rows, 0).sum(0)
-    total, number = _sum_over_devices((total, counted.astype(x.dtype).sum()))
+def batch_moments(x: Vectors, valid: Valid) -> Moments:
+    """Return the moments of the valid vectors, in float32 or wider, over all devices."""
+    rows, valid = x.reshape(-1, x.shape[-1]), valid.reshape(-1, 1)
+    total = jnp.where(valid, rows, 0).sum(0)
+    total, number = _sum_over_devices((total, valid.astype(x.dtype).sum()))
     number = jnp.maximum(number, 1)
     # Around 0 the squares of a large mean would swallow the variance. No gradient flows to the
     # point around which the moments are taken: it moves neither of them.
     center = jax.lax.stop_gradient(total / number)
-    rows = jnp.where(counted, rows - center[None], 0)
+    rows = jnp.where(valid, rows - center[None], 0)
     total, squares = _sum_over_devices((rows.sum(0), (rows**2).sum(0)))
     mean = total / number
     return Moments(center + mean, jnp.maximum(squares / number - mean**2, 0))
@@ -167,5 +167,5 @@ _observed.defvjp(_observe, _step)
 class NoNorm(Norm):
     """y = x."""
 
-    def __call__(self, x: Vectors, counted: Counted | None = None) -> Vectors:
+    def __call__(self, x: Vectors, valid: Valid | None = None) -> Vectors:
         return x

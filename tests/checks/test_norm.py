@@ -21,7 +21,7 @@ def test_norms_of_attnjax_have_every_property(norm):
 class Cancelling(Norm):
     """A layer norm whose variance is a difference of large numbers."""
 
-    def __call__(self, x, counted=None):
+    def __call__(self, x, valid=None):
         mean = x.mean(-1, keepdims=True)
         variance = (x**2).mean(-1, keepdims=True) - mean**2
         return (x - mean) * jax.lax.rsqrt(jnp.maximum(variance, 0) + 1e-6)
@@ -30,7 +30,7 @@ class Cancelling(Norm):
 class Narrow(Norm):
     """A layer norm in the dtype of the vectors."""
 
-    def __call__(self, x, counted=None):
+    def __call__(self, x, valid=None):
         centered = x - jnp.cumsum(x, -1)[..., -1:] / x.shape[-1]
         return centered * jax.lax.rsqrt((centered**2).mean(-1, keepdims=True) + 1e-6)
 
@@ -39,7 +39,7 @@ class CancellingLater(Norm):
     """A layer norm that is mixed with another by a share that is 0 at first."""
 
     @nn.compact
-    def __call__(self, x, counted=None):
+    def __call__(self, x, valid=None):
         share = self.param("share", nn.initializers.zeros, ())
         return (1 - share) * LayerNorm()(x) + share * Cancelling()(x)
 
@@ -47,7 +47,7 @@ class CancellingLater(Norm):
 class Broken(Norm):
     """A norm that fails."""
 
-    def __call__(self, x, counted=None):
+    def __call__(self, x, valid=None):
         raise RuntimeError("not today")
 
 

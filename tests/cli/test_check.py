@@ -38,7 +38,7 @@ from attnjax.nn.norm import Norm
 
 
 class Cancelling(Norm):
-    def __call__(self, x, counted=None):
+    def __call__(self, x, valid=None):
         mean = x.mean(-1, keepdims=True)
         return (x - mean) * jax.lax.rsqrt((x**2).mean(-1, keepdims=True) - mean**2 + 1e-6)
 

@@ -22,12 +22,12 @@ from attnjax.experiment import (
     enter,
 )
 from attnjax.experiment.estimands import RunMetrics
-from attnjax.models import CausalRecurrence
+from attnjax.models import RecurrentCellMixer
 from tests import tiny, tiny_arena
 
 KEY = MetricKey("label_accuracy")
 ARENA = tiny_arena.ablation
-MIXER = {"model.layer.self_attention": CausalRecurrence()}
+MIXER = {"model.layer.self_attention": RecurrentCellMixer()}
 
 
 def measured(**values):

@@ -12,10 +12,10 @@ from attnjax.attention.mask import Causal, Padding, Window
 from attnjax.attention.position import NoPosition, Positions, Sinusoidal
 from attnjax.data.special_tokens import PAD
 from attnjax.errors import UserError
-from attnjax.models.causal_recurrence import CausalRecurrence
 from attnjax.models.feed_forward import FeedForward
 from attnjax.models.labeler import Labeler
 from attnjax.models.language_model import LanguageModel
+from attnjax.models.recurrent_cell_mixer import RecurrentCellMixer
 from attnjax.models.rnn_cells import GRU
 from attnjax.models.transformer_layers import DecoderLayer, EncoderLayer, Interleaved
 from tests import jitted
@@ -164,7 +164,7 @@ def lstm_states(params, x):
 
 def test_a_causal_lstm_is_the_equations_and_skips_padding(float64):
     x = np.random.default_rng(0).normal(size=(2, 5, 4))
-    mixer = CausalRecurrence()
+    mixer = RecurrentCellMixer()
     present = np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]], bool)
     params = jitted.init(mixer, jax.random.key(0), x, mask=Causal(), deterministic=True)["params"]
     found = jitted.apply(
@@ -187,7 +187,7 @@ def test_a_recurrence_reads_a_word_at_a_time_in_a_search(float64):
         vocabulary=WORDS,
         width=WIDTH,
         num_layers=2,
-        layer=decoder(CausalRecurrence(cell=GRU())),
+        layer=decoder(RecurrentCellMixer(cell=GRU())),
         position=NoPosition(),
         dropout=0.0,
     )
@@ -211,7 +211,7 @@ def test_a_recurrence_reads_a_word_at_a_time_in_a_search(float64):
 def test_a_recurrence_refuses_other_masks_and_positions(options, message):
     with pytest.raises(UserError, match=message):
         jax.eval_shape(
-            lambda: CausalRecurrence().init(
+            lambda: RecurrentCellMixer().init(
                 jax.random.key(0), np.zeros((1, 3, 4), np.float32), deterministic=True, **options
             )
         )

@@ -25,13 +25,13 @@ PARAMETERS = {
 NORM = BatchNorm(momentum=0.8, epsilon=0.1)
 
 
-def apply(x: Any, counted: Any, parameters: Any = PARAMETERS) -> jax.Array:
-    return jitted.apply(NORM, {"params": parameters}, x, counted)
+def apply(x: Any, valid: Any, parameters: Any = PARAMETERS) -> jax.Array:
+    return jitted.apply(NORM, {"params": parameters}, x, valid)
 
 
-def moments(x: np.ndarray, counted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of the counted rows; squares, not moduli, for complex steps."""
-    rows = x[counted]
+def moments(x: np.ndarray, valid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of the valid rows; squares, not moduli, for complex steps."""
+    rows = x[valid]
     mean = rows.mean(0)
     return mean, ((rows - mean) ** 2).mean(0)
 
@@ -67,11 +67,11 @@ def test_padding_changes_nothing(float64):
 def test_an_offset_costs_no_accuracy(offset):
     """E[x^2] - E[x]^2 would be wrong by a fifth at 1,000, and 0 at 10,000."""
     x = np.float32(offset + np.random.default_rng(0).normal(size=(64, 5)))
-    counted = np.arange(64) < 60
-    found = jax.jit(batch_moments)(x, counted)
+    valid = np.arange(64) < 60
+    found = jax.jit(batch_moments)(x, valid)
     on_devices = jax.jit(jax.vmap(batch_moments, out_axes=None, axis_name="data"))
-    divided = on_devices(x.reshape(4, 16, 5), counted.reshape(4, 16))
-    mean, variance = moments(np.float64(x), counted)
+    divided = on_devices(x.reshape(4, 16, 5), valid.reshape(4, 16))
+    mean, variance = moments(np.float64(x), valid)
     for moment in (found, divided):
         np.testing.assert_allclose(moment.mean, mean, rtol=2e-7)
         np.testing.assert_allclose(moment.variance, variance, rtol=1e-5)

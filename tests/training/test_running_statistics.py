@@ -18,8 +18,8 @@ class NormedToy(Toy):
     @nn.compact
     def features(self, source: jax.Array, given: jax.Array, *, deterministic: bool):
         table = self.param("table", nn.initializers.normal(0.3), (WORDS, 4))
-        counted = None if deterministic else (given != PAD) & (source != PAD).any(1, keepdims=True)
-        return nn.Dense(4)(BatchNorm(name="norm")(table[given], counted)), table
+        valid = None if deterministic else (given != PAD) & (source != PAD).any(1, keepdims=True)
+        return nn.Dense(4)(BatchNorm(name="norm")(table[given], valid)), table
 
 
 @pytest.mark.long

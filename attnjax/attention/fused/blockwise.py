@@ -33,7 +33,7 @@ def blockwise(inputs: Inputs, tile: tuple[int, int] | None = None) -> jax.Array:
     if joined := _join_heads(inputs):
         context = blockwise(joined, tile)
         return context.reshape(*inputs.query.shape[:-1], context.shape[-1])
-    query, key, value, bias = inputs.query, inputs.key, inputs.value, inputs.bias
+    query, key, value, bias = inputs.query, inputs.key, inputs.value, inputs.logit_bias
     leading = jnp.broadcast_shapes(*(x.shape[:-2] for x in (query, key, value)))
     T, S = (known_length(x.shape[-2], "blockwise attention") for x in (query, key))
     if 0 in (*leading, T, S):
@@ -83,7 +83,7 @@ def _join_heads(inputs: Inputs) -> Inputs | None:
     None: no heads share keys, or they differ in their masks, positions, biases or sinks.
     """
     group, steps = inputs.group(), inputs.query.shape[-2]
-    if group == 1 or any(x is not None for x in (inputs.bias, inputs.sides, inputs.sink)):
+    if group == 1 or any(x is not None for x in (inputs.logit_bias, inputs.sides, inputs.sink)):
         return None
     if any(x.ndim > len(axes) and x.shape[-len(axes) - 1] > 1 for x, axes in inputs.arrays()):
         return None

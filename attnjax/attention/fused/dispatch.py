@@ -261,7 +261,7 @@ def _best_fused(inputs: Inputs, platform: str) -> RunKernel:
 def _dense(inputs: Inputs) -> jax.Array:
     """Compute the context by way of the weights."""
     positions = inputs.positions.filled(inputs.query, inputs.key)
-    product = DotProduct(inputs.query, inputs.key, inputs.scale, inputs.bias, inputs.cap)
+    product = DotProduct(inputs.query, inputs.key, inputs.scale, inputs.logit_bias, inputs.cap)
     logits = product.logits(positions)
     if inputs.sides is not None:
         logits = logits + inputs.sides.pairs()

@@ -55,7 +55,7 @@ class Inputs:
     divides by exp(z) + sum_s exp(x[t, s]).
 
     Attributes:
-        bias: a function of (scale query, positions), [..., T, K] and `Positions`, that returns what
+        logit_bias: a function of (scale query, positions), [..., T, K] and `Positions`, to what
             broadcasts to [..., T, S]; a kernel calls it on one tile at a time. The arrays of a
             `jax.tree_util.Partial` are passed first; they are floats that lead with the query's
             leading axes, and have gradients.
@@ -70,7 +70,7 @@ class Inputs:
     value: jax.Array
     mask: Mask | None = None
     positions: Positions = Positions()
-    bias: Callable[..., jax.Array] | None = None
+    logit_bias: Callable[..., jax.Array] | None = None
     scale: float | jax.Array = 1.0
     cap: float | jax.Array | None = None
     sink: jax.Array | None = None
@@ -95,7 +95,7 @@ class Inputs:
         """
         if not (self.cap is None or isinstance(self.cap, int | float | np.number)):
             return "a cap that is an array, such as a learned one"
-        if _holds_tracer(self.bias):
+        if _holds_tracer(self.logit_bias):
             return "a bias that closes over an array; give jax.tree_util.Partial(bias, array)"
         return None
 
@@ -133,7 +133,7 @@ class Inputs:
     def refused_extra(self, *takes: str) -> str | None:
         """Return which field of biases, cap and sink is given and not taken, in words, or None."""
         extras = {
-            "bias": "a bias that is a function of positions",
+            "logit_bias": "a bias that is a function of positions",
             "sides": "a bias of each query and key",
             "cap": "a cap of logits",
             "sink": "a sink of the softmax",

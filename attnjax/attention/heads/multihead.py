@@ -162,7 +162,7 @@ class MultiHead(AttentionBase):
         mask = join(head.mask, mask)
         if is_left_out(head.dropout, deterministic):
             return True
-        return head.kernel(length, mask, deterministic=False) is not None
+        return head.implementation_for(length, mask, deterministic=False) is not None
 
     def _at_once(
         self, attend: Callable, query: jax.Array, memory: Any, mask: Mask, positions: Positions

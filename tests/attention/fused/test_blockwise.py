@@ -181,7 +181,7 @@ def test_vmap_means_more_examples(shared, float64):
 
     def by_tiles(query, key, own, value, present):
         mask, bias = Causal() & Padding(present), Partial(tilted, *own)
-        return blockwise(Inputs(query, key, value, mask, bias=bias, scale=0.5), TILE)
+        return blockwise(Inputs(query, key, value, mask, logit_bias=bias, scale=0.5), TILE)
 
     def by_weights(query, key, own, value, present):
         at, of = (x[0] for x in positions(T, S))
@@ -243,7 +243,7 @@ def test_products_of_rounded_operands(distances, monkeypatch):
     def total(*arrays):
         *arrays, vectors = arrays
         bias = Partial(of_distance, vectors) if distances else None
-        context = blockwise(Inputs(*arrays, Causal(), bias=bias, scale=0.125))
+        context = blockwise(Inputs(*arrays, Causal(), logit_bias=bias, scale=0.125))
         return context.sum(), context
 
     numbers = tuple(range(4 if distances else 3))

@@ -43,7 +43,7 @@ def test_every_derivative_is_that_of_the_dense_path(lifted, float64):
 
     def by_tiles(query, key, value, *own):
         return blockwise(
-            Inputs(query, key, value, mask, bias=Partial(tilted, *own), scale=0.5), TILE
+            Inputs(query, key, value, mask, logit_bias=Partial(tilted, *own), scale=0.5), TILE
         )
 
     def by_weights(query, key, value, *own):

@@ -13,7 +13,7 @@ from attnjax.attention.attention import Attention
 from attnjax.errors import UserError
 from attnjax.evaluation import EvalInputs, StateSize
 from attnjax.evaluation.measures.state_size import kept_numbers
-from attnjax.models import CausalRecurrence, Labeler, LanguageModel, Transformer
+from attnjax.models import Labeler, LanguageModel, RecurrentCellMixer, Transformer
 from attnjax.models.rnn_cells import GRU
 from attnjax.models.transformer_layers import DecoderLayer, Interleaved
 
@@ -30,8 +30,8 @@ from attnjax.models.transformer_layers import DecoderLayer, Interleaved
         (MultiHead(heads=2, head=DeltaRule(decay=WordDecay())), (2 * 4 * 4, 0)),
         # and the sum of the keys, with the scale of each feature
         (MultiHead(heads=2, head=LinearAttention()), (2 * (4 * 4 + 4 + 4), 0)),
-        (CausalRecurrence(), (16, 0)),
-        (CausalRecurrence(cell=GRU()), (8, 0)),
+        (RecurrentCellMixer(), (16, 0)),
+        (RecurrentCellMixer(cell=GRU()), (8, 0)),
     ],
 )
 def test_numbers_are_those_of_the_equations(attention, wanted):
@@ -43,7 +43,7 @@ def test_the_mean_is_over_the_layers_of_a_stack():
         return DecoderLayer(self_attention=mixer, cross_attention=None)
 
     other = Interleaved(layer=layer(MultiHead(heads=2)), period=3)
-    model = Labeler(width=8, num_layers=4, layer=layer(CausalRecurrence()), interleaved=other)
+    model = Labeler(width=8, num_layers=4, layer=layer(RecurrentCellMixer()), interleaved=other)
     corpus = batching = None
     found = StateSize().at_init(EvalInputs(model, {}, corpus, batching))  # pyright: ignore
     assert {row.key.name: row.value for row in found} == {

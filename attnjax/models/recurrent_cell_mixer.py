@@ -18,7 +18,7 @@ from attnjax.models.rnn_cells import LSTM, Cell
 from attnjax.nn.lift import scan_time
 
 
-class CausalRecurrence(AttentionBase):
+class RecurrentCellMixer(AttentionBase):
     """context[t] = h_t, the state of a recurrent cell that has read the words up to t.
 
         h_t = cell(h_{t-1}, x_t)
@@ -67,13 +67,13 @@ class CausalRecurrence(AttentionBase):
         in_order = all(numbers is None for numbers in positions)
         if query.shape[:-1] != memory.shape[:-1] or not in_order:
             raise UserError(
-                "CausalRecurrence reads one sequence in its order: it is self-attention, without "
+                "RecurrentCellMixer reads one sequence in its order: it is self-attention, without "
                 "positions; got other queries than keys, or positions"
             )
-        present, _, causal = key_rules(as_mask(mask, query), "CausalRecurrence", packs=False)
+        present, _, causal = key_rules(as_mask(mask, query), "RecurrentCellMixer", packs=False)
         if not causal:
             raise UserError(
-                "CausalRecurrence reads from left to right: it wants the mask Causal, and stands "
+                "RecurrentCellMixer reads from left to right: it wants the mask Causal, and stands "
                 "in a decoder's layer; in an encoder's Recurrence does"
             )
         every = jnp.ones(memory.shape[:-1], bool)
