@@ -29,6 +29,8 @@ A notebook needs no other import. The rooms `attention`, `nn`, `models`, `data`,
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from attnjax.config.moved_modules import find_moved_modules
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -68,6 +70,9 @@ _FUNCTIONS = {
     "run": "lab.sweeps.run",
     "show": "lab.reporting.notebook",
 }
+
+
+find_moved_modules()
 
 
 def load(experiment: "str | Path") -> "ExperimentFile":
