@@ -52,6 +52,7 @@ docs: $(READY)
 	mv docs/equations.md.tmp docs/equations.md
 	$(BIN)/python docs/programs/measures.py > docs/measures.md.tmp
 	mv docs/measures.md.tmp docs/measures.md
+	$(BIN)/python docs/programs/results.py
 	$(BIN)/python docs/programs/arena.py > docs/arena.md.tmp
 	mv docs/arena.md.tmp docs/arena.md
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -22,7 +22,7 @@ from attnjax.config.serialize import to_json
 from attnjax.config.vary import vary
 from attnjax.experiment.load import load
 from attnjax.lab.cli.main import main
-from attnjax.lab.reporting import crossings, figure, picture
+from attnjax.lab.reporting import crossings, figure
 from attnjax.lab.reporting.recorded import recorded
 from attnjax.lab.reporting.table import plain
 from attnjax.lab.results import lines
@@ -32,6 +32,7 @@ from attnjax.lab.results.read import read_runs, recordings
 from attnjax.lab.runs.catalog import shipped_records
 from attnjax.lab.sweeps import plan
 from attnjax.lab.sweeps.found import Found
+from results_page import picture
 
 ROOT = Path(__file__).parents[1]
 TINY = ROOT / "tests" / "tiny_arena.py"

@@ -15,10 +15,10 @@ from attnjax.lab.reporting import crossings
 from attnjax.lab.reporting.evidence import verdict
 from attnjax.lab.reporting.number import number
 from attnjax.lab.reporting.recorded import Recorded, recorded
-from attnjax.lab.reporting.rerun import minutes_of
 from attnjax.lab.results.lines import read_records
 from attnjax.lab.results.record import Record
 from attnjax.lab.runs.catalog import find
+from results_page.rerun import minutes_of
 
 ROOT = Path(__file__).parents[2]
 

@@ -27,7 +27,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the rendered files, and a page for each other file outside docs that a page links to."""
     for path, page in RENDERED.items():
         text = (ROOT / path).read_text(encoding="utf-8")
-        # Markdown begins a new paragraph at a line that begins with a mark of `attnjax results`
+        # Markdown begins a new paragraph at a line that begins with a mark of results.py
         files.append(File.generated(config, page, content=MARK.sub("", text)))
     for file in list(files.documentation_pages()):
         for _, link, _ in LINK.findall(file.content_string):

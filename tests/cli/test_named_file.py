@@ -11,7 +11,6 @@ import pytest
 from attnjax.errors import UserError
 from attnjax.lab.cli.main import main
 from attnjax.lab.cli.named_file import check_named, write_named
-from tests.cli.saying import sentence
 
 WRITES = (
     "import sys; from pathlib import Path; from attnjax.lab.cli.named_file import write_named\n"
@@ -96,13 +95,4 @@ def test_what_cannot_be_written_is_refused_at_once(tmp_path):
 def test_answers_go_into_a_pipe(run, pipe):
     words = ["evaluate", str(run), "--split", "valid", "--answers", str(pipe)]
     assert written(pipe, lambda: main(words)).count(b"\n") == 8
-    assert pipe.is_fifo()
-
-
-def test_the_page_of_results_goes_into_a_pipe(pipe, tmp_path, capsys):
-    records = tmp_path / "records"
-    assert "is a folder; wanted a file" in sentence(capsys, "results", "--page", str(tmp_path))
-    readme = tmp_path / "README.md"
-    words = ["results", str(records), "--page", str(pipe), "--readme", str(readme)]
-    assert "cannot be read" in sentence(capsys, *words)
     assert pipe.is_fifo()

@@ -2,25 +2,28 @@
 
 import math
 import re
+import runpy
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from attnjax.errors import UserError
 from attnjax.experiment import Claim
 from attnjax.experiment.load import ExperimentFile, load
-from attnjax.lab.cli.commands.results import results
-from attnjax.lab.reporting.found import MOST, FoundRow, findings, first
-from attnjax.lab.reporting.picture import MARK, STYLE, SeedDots, draw, shown
+from attnjax.lab.cli.main import main
 from attnjax.lab.reporting.recorded import Recorded, of_shipped
-from attnjax.lab.reporting.results_page import differences, draw as draw_all, page, why_unrecorded
+from attnjax.lab.reporting.tally import tally
+from attnjax.lab.results.description import with_setting
 from attnjax.lab.results.lines import read_records
 from attnjax.lab.results.summary import Row
 from attnjax.lab.runs.catalog import find, names
+from results_page.found import MOST, FoundRow, findings, first
+from results_page.page import differences, draw as draw_all, page, why_unrecorded
+from results_page.picture import MARK, STYLE, SeedDots, draw, shown
 
 ROOT = Path(__file__).parents[2]
+PROGRAM = ROOT / "docs" / "programs" / "results.py"
 PLACE = re.compile("Table|Figure|section|theorem|footnote|abstract|README", re.IGNORECASE)
 
 
@@ -34,19 +37,30 @@ def files() -> list[ExperimentFile]:
     return [load(find(name)) for name in names()]
 
 
-def test_the_page_of_results_is_that_of_the_records(tmp_path, monkeypatch):
+def test_the_page_of_results_is_that_of_the_records(tmp_path):
     """A picture that would have to be drawn again differs: it says which numbers it shows."""
-    monkeypatch.chdir(ROOT)
-    pictures = tmp_path / "results"
-    shutil.copytree(ROOT / "docs" / "results", pictures)
-    readme = tmp_path / "README.md"
-    readme.write_text((ROOT / "README.md").read_text())
-    reruns = tmp_path / "reruns.json"
-    results(Path("records"), page=tmp_path / "results.md", readme=readme, reruns=reruns)
-    assert (tmp_path / "results.md").read_text() == (ROOT / "docs" / "results.md").read_text()
-    assert readme.read_text() == (ROOT / "README.md").read_text()
-    assert reruns.read_text() == (ROOT / "experiments" / "reruns.json").read_text()
-    assert contents(pictures) == contents(ROOT / "docs" / "results")
+    made = ("docs/results.md", "README.md", "experiments/reruns.json")
+    shutil.copytree(ROOT / "docs" / "results", tmp_path / "docs" / "results")
+    shutil.copy(ROOT / "README.md", tmp_path)
+    (tmp_path / "experiments").mkdir()
+    runpy.run_path(str(PROGRAM))["write"](tmp_path)
+    for path in made:
+        assert (tmp_path / path).read_text() == (ROOT / path).read_text(), "run `make docs`"
+    assert contents(tmp_path / "docs" / "results") == contents(ROOT / "docs" / "results")
+
+
+def test_the_command_shows_the_verdict_of_every_claim(tmp_path, monkeypatch, capsys, experiments):
+    """Without a folder of records here, those of attnjax are judged."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["results"]) == 0
+    *rows, last = capsys.readouterr().out.splitlines()
+    shown = [row for row in rows if "  " in row]
+    names = [with_setting(one.loaded) for one in experiments]
+    claims = sum(max(1, len(one.summary.judged)) for one in experiments)
+    assert len(shown) == 1 + claims
+    assert {row.partition("  ")[0] for row in shown[1:]} == {*names}
+    assert last == tally(experiments)
+    assert not [*tmp_path.iterdir()]
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -142,12 +156,12 @@ def test_what_is_left_out_and_what_differs_is_on_the_page(files, experiments):
     one = experiments[0]
     ablation = replace(one.loaded.ablation, given_up={"that it sings": "nothing is heard"})
     found = replace(one, loaded=replace(one.loaded, ablation=ablation))
-    assert "- that it sings: nothing is heard" in page([found], "attnjax results")
+    assert "- that it sings: nothing is heard" in page([found])
     differing = next(file for file in files if file.name == "sutskever2014")
     assert differences(differing)
     shared = next(file for file in files if file.name == "bahdanau2015")
     assert {row[0] for row in differences(shared)} == {"bahdanau2015, paper and paper_30"}
-    text = page([found], "attnjax results", files)
+    text = page([found], files)
     for _, what, theirs, ours in differences(differing):
         assert f"| sutskever2014, paper | {what} | {theirs} | {ours} |" in text
 
@@ -197,7 +211,7 @@ def test_a_picture_is_drawn_again_if_its_numbers_change(tmp_path, monkeypatch):
 
 def test_a_picture_defines_every_color_that_a_figure_may_have():
     """Of a page the colors are in its style; a picture stands alone."""
-    reporting = ROOT / "attnjax" / "reporting"
+    reporting = ROOT / "attnjax" / "lab" / "reporting"
     figures = (path.read_text() for path in (reporting / "figures").glob("*.json"))
     used = {color for figure in figures for color in re.findall(r"var\((--\w+)\)", figure)}
     assert {"--accent", "--paper"} <= used
@@ -231,15 +245,13 @@ def test_numbers_that_are_not_finite_are_not_drawn(experiments, name):
 
 
 def test_only_pictures_of_ours_are_removed(tmp_path, monkeypatch, experiments):
-    monkeypatch.setattr("attnjax.lab.reporting.picture.draw", lambda content, path: False)
+    monkeypatch.setattr("results_page.picture.draw", lambda content, path: False)
     theirs, ours = tmp_path / "results" / "logo.svg", tmp_path / "results" / "gone.svg"
     theirs.parent.mkdir()
     theirs.write_text("<svg/>")
     ours.write_text(MARK.format("0" * 8) + "<svg/>")
     assert draw_all(experiments[:1], tmp_path / "results") == {}
     assert [*theirs.parent.iterdir()] == [theirs]
-    with pytest.raises(UserError, match=r"logo\.svg is a file; wanted a folder"):
-        draw_all(experiments[:1], theirs)
 
 
 def test_a_picture_that_cannot_be_drawn_is_left_out(tmp_path, monkeypatch):

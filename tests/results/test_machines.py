@@ -6,13 +6,13 @@ import pytest
 
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.experiment import AboveBest, Claim
-from attnjax.lab.reporting.found import findings
 from attnjax.lab.reporting.recorded import recorded
-from attnjax.lab.reporting.results_page import page
 from attnjax.lab.reporting.tally import tally
 from attnjax.lab.results.judging import judge
 from attnjax.lab.results.read import read_runs
 from attnjax.lab.results.stand_in import standing_in
+from results_page.found import findings
+from results_page.page import page
 from tests.results.of_shares import at_rate, judged_by, tuned_over, with_shares
 
 
@@ -64,7 +64,7 @@ def test_machines_that_disagree_are_shown_both(short, made):
         "b": "not reproduced",
     }
     assert not judged.agreed
-    text = page([found], "attnjax results")
+    text = page([found])
     assert "a: ✓ reproduced; b: ✗ not reproduced" in text
     assert tally([found]).startswith("1 of 1 claim of our own has other verdicts on other machines")
 

@@ -19,8 +19,6 @@ from attnjax.evaluation.packed_array import packed, unpacked
 from attnjax.experiment import Value
 from attnjax.experiment.design import design
 from attnjax.lab.reporting.recorded import Recorded, recorded
-from attnjax.lab.reporting.rerun import rerun_time, rerun_times
-from attnjax.lab.reporting.results_page import in_readme, page
 from attnjax.lab.reporting.tally import standing, tally
 from attnjax.lab.results.fit import fitting
 from attnjax.lab.results.lines import alike, read_records, write
@@ -28,6 +26,8 @@ from attnjax.lab.results.read import read_runs, settings_digest
 from attnjax.lab.results.record import Answers, Minutes, Record
 from attnjax.lab.results.summary import Judged
 from attnjax.lab.runs.versions import machine
+from results_page.page import in_readme, page
+from results_page.rerun import rerun_time, rerun_times
 from tests.results.of_shares import judged_by, with_shares
 
 EXACT = MetricKey("exact_match")
@@ -164,8 +164,8 @@ def test_a_later_design_is_exploratory_and_other_settings_are_not_judged(short, 
     found = recorded(short, other)
     assert not found.summary.records
     assert [judged.absent for judged in found.summary.judged] == [("scaled",)]
-    assert "no record of scaled" not in page([found], "attnjax results"), "nothing is judged"
-    assert "there are 2 runs more, not shown" in page([found], "attnjax results")
+    assert "no record of scaled" not in page([found]), "nothing is judged"
+    assert "there are 2 runs more, not shown" in page([found])
 
 
 def test_records_of_earlier_data_are_not_shown_beside_those_of_later_ones(short, made):
@@ -306,7 +306,7 @@ def test_a_rerun_takes_what_its_records_took_once(short, made):
     ]
     found = recorded(short, [earlier, *slower, *timed, tied, later])
     assert rerun_time(found) == "9 minutes"
-    assert "one rerun: 9 minutes" in page([found], "attnjax results")
+    assert "one rerun: 9 minutes" in page([found])
     assert rerun_times([found]) == {"tiny": "9 minutes"}
     assert rerun_time(recorded(short, timed[:1])) == "4 minutes for 1 of 2 runs"
     assert rerun_time(recorded(short, made)) == "under 1 minute"
@@ -321,7 +321,7 @@ def test_readme_is_filled_between_its_marks(short, made):
         f"It takes {mark}under 1 minute{mark}.\n"
         f"<!-- tally -->\n{tally([found])}\n<!-- tally -->\nAll.\n"
     )
-    with pytest.raises(UserError, match="has no marks"):
+    with pytest.raises(ValueError, match="has no marks"):
         in_readme("no marks", [found])
-    with pytest.raises(UserError, match="a mark for the rerun of it, of which there is no record"):
+    with pytest.raises(ValueError, match="a mark for the rerun of it, of which there is no record"):
         in_readme("<!-- rerun of it --><!-- rerun of it -->", [found])

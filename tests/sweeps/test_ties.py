@@ -10,13 +10,13 @@ from attnjax.experiment.load import load
 from attnjax.lab.cli.main import main
 from attnjax.lab.loop import loop
 from attnjax.lab.reporting.recorded import recorded
-from attnjax.lab.reporting.results_page import page
 from attnjax.lab.results.folder import reload, summarize
 from attnjax.lab.results.lines import read_records
 from attnjax.lab.sweeps import found as planning
 from attnjax.lab.sweeps.found import Found
 from attnjax.lab.sweeps.plan import resolve
 from attnjax.lab.sweeps.request import Request
+from results_page.page import page
 
 TINY = Path(__file__).parents[1] / "tiny.py"
 TIED = """
@@ -96,7 +96,7 @@ def test_seeds_are_trained_at_tied_values_which_summary_and_records_judge(
     of_records = recorded(reload(folder), records)
     (row,) = of_records.summary.judged[0].rows.values()
     assert (row.seeds, row.combinations) == (summary.claims[0].seeds, 2)
-    assert same in page([of_records], "attnjax results")
+    assert same in page([of_records])
     # runs that are missing are waited for
     shutil.rmtree(scaled / "seed-2")
     assert main(["report", str(folder)]) == 0

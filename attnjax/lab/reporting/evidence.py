@@ -12,6 +12,7 @@ from attnjax.lab.results.summary import (
     Change,
     ClaimRow,
     Column,
+    Judged,
     PublishedRow,
     Row,
     Summary,
@@ -77,6 +78,14 @@ def verdict_words(claim: ClaimRow) -> str:
     words += ["exploratory"] if claim.exploratory else []
     words += ["added after the runs"] if claim.added else []
     return ", ".join(words)
+
+
+def verdicts(claim: Judged) -> str:
+    """Return the verdict of a claim, or each with its kind of machine where they differ."""
+    if claim.agreed:
+        return verdict(next(iter(claim.rows.values())))
+    each = (f"{verdict(row)} on {kind}" for kind, row in claim.rows.items())
+    return "; ".join(each) or f"{MARKS['not judged yet']} waits for runs"
 
 
 def machine(claim: ClaimRow) -> str:

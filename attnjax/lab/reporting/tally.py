@@ -1,10 +1,12 @@
-"""The number of claims with each verdict, in sentences; claims of papers and ours apart."""
+"""The verdicts of several experiments: a row for each claim, and how many have each verdict."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Self
 
+from attnjax.lab.reporting import evidence as say
 from attnjax.lab.reporting.recorded import Recorded
+from attnjax.lab.results.description import with_setting
 from attnjax.lab.results.summary import Judged
 
 FALSE = 0.1
@@ -19,6 +21,16 @@ VERBS = {
     "split": ("has other verdicts on other machines", "have other verdicts on other machines"),
 }
 """What is said of one claim and of several, by their verdict, in the order of the sentences."""
+
+
+def verdicts(experiments: Sequence[Recorded]) -> Iterator[tuple[str, str, str]]:
+    """Yield the experiment, the claim and its verdict for each claim; one row if there is none."""
+    for experiment in experiments:
+        name, judged = with_setting(experiment.loaded), experiment.summary.judged
+        if not judged:
+            yield name, "no claims", ""
+        for claim in judged:
+            yield name, claim.text, say.verdicts(claim)
 
 
 def tally(experiments: Sequence[Recorded]) -> str:

@@ -12,7 +12,7 @@ from attnjax.errors import UserError, unknown
 from attnjax.lab.runs.trust import shipped_folder
 
 RERUNS = "reruns.json"
-"""The time of one rerun of each recorded experiment, in words; `attnjax results` writes it."""
+"""The time of one rerun of each recorded experiment, in words; `make docs` writes it."""
 
 
 def shipped_records() -> Path:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from attnjax.lab.reporting import evidence as say
 from attnjax.lab.reporting.number import number
 from attnjax.lab.reporting.recorded import Recorded
-from attnjax.lab.reporting.rerun import minutes_of
 from attnjax.lab.results.description import with_setting
 from attnjax.lab.results.summary import ClaimRow, Judged
+from results_page.rerun import minutes_of
 
 MOST = 40
 """The most rows that one looks at."""
@@ -105,7 +105,6 @@ def _finding(
     experiment: Recorded, judged: Judged, row: ClaimRow, variants: Sequence[str]
 ) -> FoundRow:
     place, _, printed = (judged.source or "").partition(": ")
-    each = {kind: f"{say.verdict(row)} on {kind}" for kind, row in judged.rows.items()}
     return FoundRow(
         experiment=with_setting(experiment.loaded),
         place=place,
@@ -113,7 +112,7 @@ def _finding(
         printed=printed,
         ours=f"{say.quantity(row)}: {say.effect(row)} ({say.ends(row)}), {len(row.seeds)} seeds",
         seeds=len(row.seeds),
-        verdict=say.verdict(row) if judged.agreed else "; ".join(each.values()),
+        verdict=say.verdicts(judged),
         minutes=minutes_of(experiment, variants),
         command=_command(experiment, variants),
         rank=(judged.agreed and row.verdict in DECIDED, bool(re.search(r"\d", printed))),

@@ -4,18 +4,19 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from attnjax.errors import UserError
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
 from attnjax.experiment.load import ExperimentFile
-from attnjax.lab.reporting import drawing, evidence as say, picture
-from attnjax.lab.reporting.found import findings, first
+from attnjax.lab.reporting import drawing, evidence as say
 from attnjax.lab.reporting.number import number
-from attnjax.lab.reporting.page import render
 from attnjax.lab.reporting.recorded import Recorded
-from attnjax.lab.reporting.rerun import rerun_time, rerun_times
 from attnjax.lab.reporting.tally import tally
 from attnjax.lab.results.description import with_setting
 from attnjax.lab.results.record import Record
 from attnjax.lab.results.summary import ClaimRow, Judged
+from results_page import picture
+from results_page.found import findings, first
+from results_page.rerun import rerun_time, rerun_times
 
 MARK = re.compile(
     r"<!-- (tally|rerun of \S+|finding of [^>]+?) -->(\s*).*?(\s*)<!-- \1 -->", re.DOTALL
@@ -28,20 +29,23 @@ UNRECORDED = re.compile(r"No records[^.]*?:.*?\.(?=\s|$)", re.DOTALL)
 
 def page(
     experiments: Sequence[Recorded],
-    command: str,
     files: Sequence[ExperimentFile] = (),
     pictures: Mapping[str, str] | None = None,
 ) -> str:
-    """Render the page of the experiments with records, in their order; `command` makes it.
+    """Render the page of the experiments with records, in their order.
 
     `files` are those of which some may have no records; `pictures` are the files of pictures, by
     the experiment with its setting.
     """
     found = findings(experiments)
-    content = render(
-        "results.md.jinja",
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    content = environment.get_template("results.md.jinja").render(
         experiments=experiments,
-        command=command,
         tally=tally(experiments),
         found=[_cells(row.cells) for row in first(found)],
         more=len(found) - len(first(found)),
@@ -62,12 +66,7 @@ def draw(experiments: Sequence[Recorded], folder: Path) -> dict[str, str]:
     """Draw a picture of each experiment in a folder; return their files by experiment.
 
     Pictures of ours that are no longer shown are removed.
-
-    Raises:
-        UserError: the folder is a file.
     """
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is a file; wanted a folder for the pictures of the page")
     folder.mkdir(exist_ok=True)
     drawn = {}
     for experiment in experiments:
@@ -100,7 +99,7 @@ def in_readme(readme: str, experiments: Sequence[Recorded]) -> str:
     """Return README with the tally, findings and the times of reruns between their marks.
 
     Raises:
-        UserError: it has no marks, or one of what no record is about.
+        ValueError: it has no marks, or one of what no record is about.
     """
     texts = {"tally": tally(experiments)}
     texts |= {f"rerun of {name}": time for name, time in rerun_times(experiments).items()}
@@ -111,12 +110,12 @@ def in_readme(readme: str, experiments: Sequence[Recorded]) -> str:
     def filled(mark: re.Match[str]) -> str:
         name, before, after = mark.groups()
         if name not in texts:
-            raise UserError(f"README has a mark for the {name}, of which there is no record")
+            raise ValueError(f"README has a mark for the {name}, of which there is no record")
         return f"<!-- {name} -->{before}{texts[name]}{after}<!-- {name} -->"
 
     text, count = MARK.subn(filled, readme)
     if not count:
-        raise UserError("README has no marks, such as two of <!-- tally --> with the tally between")
+        raise ValueError("README has no marks, such as <!-- tally --> before and after the tally")
     return text
 
 
