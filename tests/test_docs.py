@@ -16,6 +16,7 @@ from attnjax.lab.cli.main import main
 from attnjax.lab.runs.catalog import catalog
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "attnjax"
 PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md"))
 DOCUMENTS = [*(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG")), *PAGES]
 
@@ -64,6 +65,25 @@ def test_every_section_that_a_page_names_is_there(page: Path):
         assert anchor in slugs
 
 
+def test_every_path_on_the_page_of_the_architecture_is_there():
+    """Of its tree, the first block, and of its sentences."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    tree = re.search(r"(?:^ {4}.*\n)+", text, re.MULTILINE)
+    assert tree is not None
+    above, named = {0: ROOT}, list[Path]()
+    for line in tree[0].splitlines():
+        blanks = len(line) - len(line.lstrip())
+        words = re.split(" {2,}", line.strip())
+        folders = [above[blanks - 4] / word for word in words if word.endswith("/")]
+        above[blanks] = folders[0]
+        named += folders
+    assert len(named) > 25
+    assert not [path for path in named if not path.is_dir()]
+    said = re.findall(r"`([a-z_]+/[\w/.]+)`", text)
+    assert len(said) > 30
+    assert not [path for path in said if not any((at / path).exists() for at in (ROOT, PACKAGE))]
+
+
 @pytest.mark.parametrize("page", ["equations", "measures"])
 def test_a_page_that_is_made_of_docstrings_has_them(page: str):
     program = ROOT / "docs" / "programs" / f"{page}.py"
@@ -83,7 +103,7 @@ def test_the_site_is_built_without_a_dead_link(tmp_path: Path):
         timeout=300,
     )
     assert result.returncode == 0, result.stderr
-    score = tmp_path / "source" / "attnjax" / "attention" / "score.py" / "index.html"
+    score = tmp_path / "source" / "attnjax" / "attention" / "score" / "base.py" / "index.html"
     assert "scaled_dot" in score.read_text()
     assert "programs" not in {path.name for path in tmp_path.iterdir()}
     first = (tmp_path / "index.html").read_text()
