@@ -76,19 +76,17 @@ from attnjax.data.generated.labeled_places import (
 )
 from attnjax.data.generated.max_retrieval import MaxRetrieval as MaxRetrieval
 from attnjax.data.generated.modular_division import ModularDivision as ModularDivision
-from attnjax.data.generated.periodic_languages import (
-    Ending as Ending,
-    EvenOnes as EvenOnes,
-    Repeated as Repeated,
-)
 from attnjax.data.generated.recall import MultiQueryRecall as MultiQueryRecall
 from attnjax.data.generated.regression import NoisyFunction as NoisyFunction
 from attnjax.data.generated.regular_languages import (
     CycleNavigation as CycleNavigation,
+    Ending as Ending,
+    EvenOnes as EvenOnes,
     EvenPairs as EvenPairs,
     ModularArithmetic as ModularArithmetic,
     Parity as Parity,
     RegularLanguage as RegularLanguage,
+    Repeated as Repeated,
 )
 from attnjax.data.generated.rewritten_strings import (
     DuplicateString as DuplicateString,

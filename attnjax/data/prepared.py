@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attnjax.config.class_code import code_of
-from attnjax.config.record import WholeNumber, read_record
+from attnjax.config.read_json import WholeNumber, read_record
 from attnjax.config.sealed import sealed, unsealed
 from attnjax.config.serialize import parse_json, to_json
 from attnjax.config.walk import is_part, walk

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from attnjax.config.constraints import PositiveInt
-from attnjax.config.record import Number
+from attnjax.config.read_json import Number
 from attnjax.errors import UserError
 
 type Better = Literal["higher", "lower"]

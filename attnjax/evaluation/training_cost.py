@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from attnjax.config.constraints import NonNegativeInt
-from attnjax.config.record import Number, WholeNumber
+from attnjax.config.read_json import Number, WholeNumber
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,7 @@ from attnjax.experiment.ablation import (
     Setting as Setting,
     figures as figures,
 )
-from attnjax.experiment.above_best import AboveBest as AboveBest
-from attnjax.experiment.best_of import BestOf as BestOf
+from attnjax.experiment.best import AboveBest as AboveBest, BestOf as BestOf
 from attnjax.experiment.claims import Claim as Claim, gains as gains
 from attnjax.experiment.crossing import Crossing as Crossing
 from attnjax.experiment.entry import crossed as crossed, enter as enter
@@ -22,7 +21,6 @@ from attnjax.experiment.estimands import (
     Value as Value,
 )
 from attnjax.experiment.experiment import Experiment as Experiment
-from attnjax.experiment.length_gain import LengthGain as LengthGain
 from attnjax.experiment.load import load as load
-from attnjax.experiment.optimum_slope import OptimumSlope as OptimumSlope
 from attnjax.experiment.seed_share import AlikeShare as AlikeShare, SeedShare as SeedShare
+from attnjax.experiment.trend import LengthGain as LengthGain, OptimumSlope as OptimumSlope

@@ -7,7 +7,7 @@ from typing import Any
 from attnjax.config.vary import vary
 from attnjax.errors import UserError
 from attnjax.experiment.ablation import Ablation
-from attnjax.experiment.above_best import AboveBest
+from attnjax.experiment.best import AboveBest
 from attnjax.experiment.claims import Claim
 from attnjax.experiment.crossing import Crossing
 from attnjax.experiment.estimands import Difference

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from annotated_types import Predicate
 
-from attnjax.config.record import folder_name, read_record
+from attnjax.config.read_json import folder_name, read_record
 from attnjax.config.serialize import parse_json
 from attnjax.errors import UserError
 from attnjax.lab.runs import failures

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from attnjax.config.constraints import NonNegativeInt, PositiveInt
-from attnjax.config.record import make_record
+from attnjax.config.read_json import make_record
 from attnjax.errors import UserError
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")

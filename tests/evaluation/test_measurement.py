@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from attnjax.config.record import read_record
+from attnjax.config.read_json import read_record
 from attnjax.evaluation.measurement import Measurement, MeasurementRecord, MetricKey
 
 

@@ -7,7 +7,7 @@ from attnjax.errors import UserError
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.metric import ExactMatch
 from attnjax.evaluation.sentence_stats import Sentences
-from attnjax.experiment.best_of import BestOf
+from attnjax.experiment.best import BestOf
 from attnjax.experiment.claims import Claim, changes_meaning, gains
 from attnjax.experiment.estimands import (
     Count,

@@ -11,7 +11,7 @@ from attnjax.evaluation.metric import ExactMatch
 from attnjax.evaluation.sentence_stats import Sentences, sentences
 from attnjax.experiment.claims import Claim
 from attnjax.experiment.estimands import Difference, Results, RunMetrics
-from attnjax.experiment.length_gain import LengthGain
+from attnjax.experiment.trend import LengthGain
 from tests.experiment.test_claims import runs
 
 TOKENIZED = Bleu(tokenize="none", smooth="none")

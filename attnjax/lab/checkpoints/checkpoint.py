@@ -14,7 +14,7 @@ import jax
 import numpy as np
 import orbax.checkpoint as ocp
 
-from attnjax.config.record import read_record
+from attnjax.config.read_json import read_record
 from attnjax.errors import UserError
 from attnjax.lab.checkpoints.corruption import (
     corruption,

@@ -19,7 +19,7 @@ from tensorboardX.event_file_writer import EventsWriter
 from tensorboardX.proto.event_pb2 import Event, SessionLog  # pyright: ignore
 from tensorboardX.proto.summary_pb2 import Summary  # pyright: ignore
 
-from attnjax.config.record import WholeNumber, count
+from attnjax.config.read_json import WholeNumber, count
 from attnjax.config.serialize import json_text
 from attnjax.errors import first_line, warn
 from attnjax.files import plain_file, write_atomically

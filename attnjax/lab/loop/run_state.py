@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnjax.config.record import read_record
+from attnjax.config.read_json import read_record
 from attnjax.data.batch_plan import Batch, PackedBatch
 from attnjax.errors import UserError
 from attnjax.lab.checkpoints.checkpoint import Checkpoints

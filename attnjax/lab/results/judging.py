@@ -14,7 +14,7 @@ from attnjax.evaluation.measurement import Better, Measurement, MetricKey
 from attnjax.evaluation.measures.by_length import by_length
 from attnjax.evaluation.sentence_stats import Sentences
 from attnjax.experiment.ablation import Ablation, Published
-from attnjax.experiment.above_best import AboveBest
+from attnjax.experiment.best import AboveBest
 from attnjax.experiment.claims import Claim, Verdict, changes_meaning
 from attnjax.experiment.design import claim_digest
 from attnjax.experiment.estimands import Difference, RunMetrics, Slope

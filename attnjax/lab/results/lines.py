@@ -20,7 +20,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from attnjax.config.record import read_record
+from attnjax.config.read_json import read_record
 from attnjax.config.sealed import sealed, unsealed
 from attnjax.config.serialize import json_text, parse_json
 from attnjax.errors import UserError

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from attnjax.config.constraints import NonNegativeFloat, NonNegativeInt
-from attnjax.config.record import (
+from attnjax.config.read_json import (
     Day,
     Digest,
     FolderName,

@@ -25,7 +25,7 @@ from typing import Annotated, NamedTuple
 from annotated_types import Ge, Lt
 from filelock import FileLock, Timeout
 
-from attnjax.config.record import WholeNumber, read_record
+from attnjax.config.read_json import WholeNumber, read_record
 from attnjax.config.serialize import parse_json
 from attnjax.errors import Interrupted, MachineError
 from attnjax.files import plain_file

@@ -9,7 +9,7 @@ from typing import Any
 from attnjax.config.constraints import NonNegativeInt, check_value
 from attnjax.config.own_code import source_digest
 from attnjax.config.packages import packages_of
-from attnjax.config.record import FolderName, read_record
+from attnjax.config.read_json import FolderName, read_record
 from attnjax.config.serialize import own_names, record_differences
 from attnjax.config.walk import field_types
 from attnjax.errors import UserError, warn

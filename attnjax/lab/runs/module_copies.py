@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import mkdtemp
 
-from attnjax.config.record import folder_name
+from attnjax.config.read_json import folder_name
 from attnjax.errors import UserError
 from attnjax.files import write_atomically
 

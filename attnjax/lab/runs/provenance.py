@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from attnjax.config.definitions import used_definitions
-from attnjax.config.record import Digest
+from attnjax.config.read_json import Digest
 from attnjax.errors import UserError
 
 PACKAGE = Path(__file__).resolve().parents[2]

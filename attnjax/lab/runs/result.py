@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from attnjax.config.constraints import NonNegativeFloat, NonNegativeInt
-from attnjax.config.record import (
+from attnjax.config.read_json import (
     Day,
     Digest,
     FolderName,

@@ -10,7 +10,7 @@ from typing import Annotated
 from annotated_types import Predicate
 
 from attnjax.config.machine import usable_cores
-from attnjax.config.record import WholeNumber
+from attnjax.config.read_json import WholeNumber
 
 PACKAGES = ("attnjax", "jax", "jaxlib", "flax", "optax")
 

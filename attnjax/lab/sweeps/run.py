@@ -7,7 +7,7 @@ from pprint import pformat
 
 from attnjax.config.console import PlainConsole
 from attnjax.config.override import split
-from attnjax.config.record import folder_name
+from attnjax.config.read_json import folder_name
 from attnjax.config.serialize import to_json
 from attnjax.config.walk import field_names
 from attnjax.errors import UserError

@@ -22,7 +22,7 @@ from annotated_types import Interval
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
-from attnjax.config.record import folder_name, read_record
+from attnjax.config.read_json import folder_name, read_record
 from attnjax.config.serialize import own_names
 from attnjax.data.vocabularies import load_vocabularies
 from attnjax.errors import UserError

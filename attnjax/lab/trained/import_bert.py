@@ -9,7 +9,7 @@ import numpy as np
 
 from attnjax.attention.position import Learned
 from attnjax.config.constraints import DropoutRate, PositiveInt, check_fields
-from attnjax.config.record import known_keys
+from attnjax.config.read_json import known_keys
 from attnjax.config.serialize import to_json
 from attnjax.data.corpora.sentences import PairLabels, SentencePairs
 from attnjax.data.vocabularies import Vocabularies

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.experiment.design import short_digest
-from attnjax.experiment.length_gain import LengthGain
+from attnjax.experiment.trend import LengthGain
 from attnjax.files import write_atomically
 from attnjax.lab.reporting import figure
 from attnjax.lab.reporting.number import number

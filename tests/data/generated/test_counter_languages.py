@@ -13,7 +13,7 @@ from attnjax.data.generated.counter_languages import (
     EqualBlocks,
     ShuffledBrackets,
 )
-from attnjax.data.generated.periodic_languages import EvenOnes, Repeated
+from attnjax.data.generated.regular_languages import EvenOnes, Repeated
 from attnjax.errors import UserError
 
 

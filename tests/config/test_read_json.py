@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from attnjax.config.constraints import PositiveInt
-from attnjax.config.record import FolderName, WholeNumber, known_keys, read_record
+from attnjax.config.read_json import FolderName, WholeNumber, known_keys, read_record
 from attnjax.errors import UserError
 
 

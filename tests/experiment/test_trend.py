@@ -8,7 +8,7 @@ from attnjax.errors import UserError
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.experiment.claims import Claim
 from attnjax.experiment.estimands import RunMetrics
-from attnjax.experiment.optimum_slope import OptimumSlope
+from attnjax.experiment.trend import OptimumSlope
 
 LOSS = MetricKey("loss")
 RATES, WIDTHS = (0.25, 0.5, 1.0, 2.0, 8.0), (32, 128, 512)
