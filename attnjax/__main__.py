@@ -26,15 +26,12 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def start() -> int:
-    """Run the command line in a process with large pages, and return its exit code."""
+    """Run the command line, and return its exit code."""
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked by the large pages' start
     try:
-        from attnjax.lab.cli.large_pages import start_with_large_pages
         from attnjax.lab.cli.main import main
 
-        start_with_large_pages()
         return main()
     except KeyboardInterrupt:
         os.write(2, b"attnjax: interrupted\n")
