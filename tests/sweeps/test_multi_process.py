@@ -104,6 +104,39 @@ def test_an_error_of_one_process_ends_the_others(tmp_path):
     )
 
 
+ONE_FAILS = """
+import os, sys
+from attnjax.lab.cli.main import main
+from attnjax.training.devices import hosts
+
+steps, begin = iter(range(6)), hosts.begin_to_agree
+
+def fails_once(value):
+    if os.environ["JAX_PROCESS_ID"] == "1" and next(steps, None) is None:
+        raise RuntimeError("no memory is left here")
+    return begin(value)
+
+hosts.begin_to_agree = fails_once
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_an_error_that_only_one_process_meets_ends_both(tmp_path):
+    """They would wait for each other: one for the next training, the other for a step of this."""
+    program = ("-c", ONE_FAILS, *RUN[2:], tmp_path, *SLOW)
+    started = joined.start(program, processes=2, devices=2)
+    said = [process.communicate(timeout=200)[1] for process in started]
+    codes = [process.returncode for process in started]
+    assert codes[0] in (2, -signal.SIGABRT), said[0]
+    assert codes[1] == 2
+    assert (
+        said[1]
+        .splitlines()[-1]
+        .startswith("attnjax: no memory is left here: the other processes have not met this error")
+    )
+    assert not (tmp_path / SEED / "result.json").exists()
+
+
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_process_that_is_killed_ends_the_other(tmp_path, victim):
     """By its own sentence, or by JAX, which aborts it, whichever comes first."""
