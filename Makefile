@@ -46,7 +46,7 @@ lint: $(READY)
 docs/report.png: runs/scaling_and_heads/report.html
 	chromium --headless --no-sandbox --hide-scrollbars --window-size=1100,1250 --screenshot=$@ $<
 
-# The site of docs/, in site/; a dead link fails.
+# The pages that are made of records and docstrings, and the site, in site/; a dead link fails.
 docs: $(READY)
 	$(BIN)/python docs/programs/equations.py > docs/equations.md.tmp
 	mv docs/equations.md.tmp docs/equations.md

@@ -17,7 +17,7 @@ def record(
     ] = False,
     trust: Trust = False,
 ) -> None:
-    """Write a record of each finished run, for the page of results, or compare with records."""
+    """Write a record of each finished run, to keep, or compare with records."""
     from attnjax.lab.reporting.against_records import against_records
     from attnjax.lab.results.folder import experiments, reload
     from attnjax.lab.results.lines import read_records, write
