@@ -3,7 +3,12 @@
 import hashlib
 import inspect
 import json
+import os
+import shutil
+import subprocess
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +25,8 @@ from attnjax.experiment.design import claim_digest
 from attnjax.experiment.load import load
 from attnjax.lab.runs.trust import shipped_folder
 from attnjax.nn.norm import RMSNorm
+
+ROOT = Path(__file__).parents[2]
 
 
 def names(data: Any) -> set[str]:
@@ -38,6 +45,35 @@ def test_the_rows_of_records_that_exist_are_frozen():
     assert len(rows) == 256
     assert len(RECORDED) == len({recorded for recorded, _ in RECORDED.values()})
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "af68179a8151832f"
+
+
+@pytest.mark.long
+def test_a_part_that_moves_to_another_file_has_its_records(tmp_path):
+    """In a copy of the package the file of all decays has another name."""
+
+    def dry_run() -> str:
+        words = ["run", "arena", "--dry-run", "--records", "--variant", "parity-retention"]
+        done = subprocess.run(
+            [sys.executable, "-m", "attnjax", *words],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
+    shutil.copytree(ROOT / "attnjax", tmp_path / "attnjax")
+    for folder in ("experiments", "records"):
+        (tmp_path / "attnjax" / folder).symlink_to(ROOT / folder)
+    before = dry_run()
+    assert "0 of 3 runs are to be trained; 3 are recorded" in before
+    decay = tmp_path / "attnjax/attention/state/decay.py"
+    decay.rename(decay.with_name("forgetting_rates.py"))
+    for path in (tmp_path / "attnjax").rglob("*.py"):
+        text = path.read_text().replace("attention.state.decay", "attention.state.forgetting_rates")
+        path.write_text(text)
+    assert dry_run() == before
 
 
 @pytest.mark.parametrize("name", RECORDED)
