@@ -23,7 +23,7 @@ from attnjax.training.objectives.base import CrossEntropy
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant
 from attnjax.training.settings import Precision, Recipe, Training
-from attnjax.training.step import initial_state, train_step
+from attnjax.training.step import initial_state, state_shapes, train_step
 from benchmarks.workload import Prepared, Workload
 
 VOCABULARY, DROPOUT, SMOOTHING = 10_000, 0.1, 0.1
@@ -119,7 +119,8 @@ def prepare(
         held, metrics = compiled(held, shared)
         return metrics
 
-    return Prepared(call=call, flops=update_flops(recipe, given) * seeds)
+    flops = update_flops(recipe, state_shapes(recipe, given), given)
+    return Prepared(call=call, flops=flops * seeds)
 
 
 def prepare_size(size: Size, precision: Precision = "float32", seeds: int = 1) -> Prepared:

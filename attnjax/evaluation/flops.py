@@ -10,7 +10,7 @@ from jax.extend.core import jaxprs_in_params  # pyright: ignore[reportPrivateImp
 
 from attnjax.data.batch_plan import Batch, PackedBatch
 from attnjax.training.settings import Recipe
-from attnjax.training.step import on_one_device, state_shapes, train_step
+from attnjax.training.step import State, on_one_device, train_step
 
 type AnyBatch = Batch | PackedBatch
 
@@ -26,10 +26,10 @@ def product_flops(function: Callable[..., Any], *arguments: Any) -> int:
     return jaxpr_flops(jax.make_jaxpr(function)(*arguments).jaxpr)
 
 
-def update_flops(recipe: Recipe, batch: AnyBatch) -> int:
+def update_flops(recipe: Recipe, state: State, batch: AnyBatch) -> int:
     """Return the `product_flops` of a training step; arrays may be shapes, nothing is allocated."""
     step = partial(train_step, recipe=recipe, over_devices=on_one_device)
-    return product_flops(step, state_shapes(recipe, batch), batch)
+    return product_flops(step, state, batch)
 
 
 def jaxpr_flops(jaxpr: Any) -> int:

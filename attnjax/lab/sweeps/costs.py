@@ -28,7 +28,7 @@ def costs(recipe: Recipe, corpus: Corpus, plan: BatchPlan) -> Costs:
     symbols = int(corpus.splits["train"].target.lengths.sum())
     training = TrainingCost(
         steps=recipe.training.steps,
-        flops=update_flops(recipe, batch),
+        flops=update_flops(recipe, state, batch),
         shape=(batch.target.shape[0], batch.source.shape[1], batch.target.shape[1]),
         tokens=symbols / plan.per_epoch,
         examples=tuple((split, len(examples)) for split, examples in corpus.splits.items()),
