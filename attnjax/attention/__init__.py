@@ -106,6 +106,7 @@ from attnjax.attention.score.base import (
     DotProduct as DotProduct,
     General as General,
     Location as Location,
+    Salience as Salience,
     ScaledDot as ScaledDot,
     Score as Score,
     WidthScaledDot as WidthScaledDot,
@@ -113,6 +114,7 @@ from attnjax.attention.score.base import (
     dot as dot,
     general as general,
     location as location,
+    salience as salience,
     scaled_dot as scaled_dot,
     soft_cap as soft_cap,
 )

@@ -10,9 +10,13 @@ from attnjax.config.walk import field_names
 PACKAGE = "attnjax."
 
 RECORDED = {
+    "AddingProblem": ("attnjax.AddingProblem", "seed operation length train valid test"),
     "Addition": ("attnjax.Addition", "seed digits train test"),
     "AlikeShare": ("attnjax.AlikeShare", "metric first second within"),
     "NoResidual": ("attnjax.NoResidual", ""),
+    "Salience": ("attnjax.Salience", ""),
+    "SequenceRegressor": ("attnjax.SequenceRegressor", "initializer width activation attention"),
+    "SquaredErrorWithin": ("attnjax.SquaredErrorWithin", "tolerance"),
     "AdaptiveTemperature": ("attnjax.attention.adaptive_temperature.AdaptiveTemperature", ""),
     "LearnedScale": ("attnjax.attention.align.LearnedScale", ""),
     "Normalize": ("attnjax.attention.align.Normalize", ""),

@@ -52,6 +52,7 @@ from attnjax.data.files import (
     read_lines as read_lines,
     read_text as read_text,
 )
+from attnjax.data.generated.adding_problem import AddingProblem as AddingProblem
 from attnjax.data.generated.addition import Addition as Addition
 from attnjax.data.generated.bigram_copy import BigramBackcopy as BigramBackcopy
 from attnjax.data.generated.counter_languages import (

@@ -59,6 +59,7 @@ from attnjax.models.sequence_layers import (
     SequenceLayer as SequenceLayer,
 )
 from attnjax.models.sequence_model import LabelModel as LabelModel, SequenceModel as SequenceModel
+from attnjax.models.sequence_regressor import SequenceRegressor as SequenceRegressor
 from attnjax.models.set_classifier import SetClassifier as SetClassifier
 from attnjax.models.sown_attention import LayerAttention as LayerAttention
 from attnjax.models.text_encoder import EncodedText as EncodedText, TextEncoder as TextEncoder

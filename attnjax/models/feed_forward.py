@@ -13,15 +13,17 @@ from attnjax.config.constraints import DropoutRate, PositiveInt
 from attnjax.nn.dropout import Dropout
 from attnjax.nn.linear import Dense
 
-type Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "sigmoid", "identity"]
+type Activation = Literal["relu", "leaky_relu", "gelu", "gelu_tanh", "silu", "sigmoid", "identity"]
 """A function of each number by itself.
 
-"relu": max(x, 0). "gelu": x Phi(x), exact, as in BERT; "gelu_tanh": its approximation by tanh, as
-in GPT (both Hendrycks and Gimpel 2016, section 2). "silu", also called swish: x sigmoid(x).
+"relu": max(x, 0). "leaky_relu": max(x, x / 100), as in Raffel and Ellis 2015. "gelu": x Phi(x),
+exact, as in BERT; "gelu_tanh": its approximation by tanh, as in GPT (both Hendrycks and Gimpel
+2016, section 2). "silu", also called swish: x sigmoid(x).
 """
 
 ACTIVATIONS = {
     "relu": nn.relu,
+    "leaky_relu": nn.leaky_relu,
     "gelu": partial(nn.gelu, approximate=False),
     "gelu_tanh": partial(nn.gelu, approximate=True),
     "silu": nn.silu,

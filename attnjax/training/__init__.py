@@ -17,7 +17,10 @@ from attnjax.training.objectives.show_attend_tell import (
     DoublyStochastic as DoublyStochastic,
     Reinforce as Reinforce,
 )
-from attnjax.training.objectives.squared_error import SquaredError as SquaredError
+from attnjax.training.objectives.squared_error import (
+    SquaredError as SquaredError,
+    SquaredErrorWithin as SquaredErrorWithin,
+)
 from attnjax.training.objectives.teacher_forcing import TeacherForcing as TeacherForcing
 from attnjax.training.optimizers import (
     Adadelta as Adadelta,

@@ -1,4 +1,4 @@
-"""Scores of Luong et al. that are not a product of query and key: "location" and "concat"."""
+"""Scores that are no product of query and key: "location", "concat", a key's salience."""
 
 import chex
 import jax
@@ -10,7 +10,7 @@ from attnjax.attention.attention import Attention
 from attnjax.attention.heads.multihead import MultiHead
 from attnjax.attention.mask import DenseMask
 from attnjax.attention.position import Positions
-from attnjax.attention.score.base import Additive, Location, location
+from attnjax.attention.score.base import Additive, Location, Salience, location
 from attnjax.errors import UserError
 from tests import jitted
 from tests.attention import oracle
@@ -79,6 +79,16 @@ def test_concat_is_additive(float64):
         )
 
     compare(Additive(width=width), parameters, concat)
+
+
+def test_salience_reads_the_key_alone(float64):
+    parameters = {"weight": np.random.default_rng(2).normal(size=K), "bias": np.array(0.3)}
+
+    def logits(own, query, key):
+        """Raffel and Ellis 2015, section 2.1."""
+        return np.array([[np.tanh(own["weight"] @ k + own["bias"]) for k in key] for _ in query])
+
+    compare(Salience(), parameters, logits)
 
 
 def test_location_looks_at_no_key_and_at_no_later_place():

@@ -26,6 +26,7 @@ X = RANDOM.normal(size=(2, 3, D))
 # Hendrycks and Gimpel 2016, section 2; Ramachandran et al. 2017
 ACTIVATED = {
     "relu": lambda x: np.maximum(x, 0),
+    "leaky_relu": lambda x: np.where(x > 0, x, 0.01 * x),
     "gelu": lambda x: x * normal.cdf(x),
     "gelu_tanh": lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
     "silu": lambda x: x * expit(x),

@@ -80,6 +80,17 @@ def location(query: Queries, weight: Float[Array, "Q S"]) -> Logits:
     return dot(query, weight.T)
 
 
+def salience(key: Keys, weight: Float[Array, " K"], bias: jax.Array) -> Float[Array, "*#B S"]:
+    """Return the salience of each key, which no query changes: tanh(weight . key[s] + bias).
+
+    It lies in (-1, 1), so that by a softmax no key has more than e^2 times the weight of another.
+
+    Source: Raffel & Ellis 2015, section 2.1.
+    """
+    logit = jnp.einsum("...sk,k->...s", key, weight, preferred_element_type=wide(key))
+    return jnp.tanh(logit + bias)
+
+
 def soft_cap(logits: Logits, cap: float | jax.Array) -> Logits:
     """Bound logits smoothly: cap tanh(logits / cap), which is the identity near 0.
 
@@ -246,6 +257,22 @@ class Additive(Score):
         projected = Dense((width,), bias=False, name="query")(query)
         v = self.param("v", nn.initializers.normal(width**-0.5), (width,))
         return additive(projected, key, v)
+
+
+class Salience(Score):
+    """`salience` as a part: logits[t, s] = tanh(w . key[s] + b); the query is not read."""
+
+    @nn.compact
+    def prepare(self, key: Keys) -> Float[Array, "*#B S _"]:
+        """Return the logit of each key, [..., S, 1]."""
+        width = key.shape[-1]
+        weight = self.param("weight", nn.initializers.normal(width**-0.5), (width,))
+        return salience(key, weight, self.param("bias", nn.initializers.zeros, ()))[..., None]
+
+    def __call__(self, query: Queries, key: Keys, positions: Positions) -> Logits:
+        logits = jnp.swapaxes(key, -1, -2)
+        leading = jnp.broadcast_shapes(query.shape[:-2], logits.shape[:-2])
+        return jnp.broadcast_to(logits, (*leading, query.shape[-2], logits.shape[-1]))
 
 
 class Location(Score, LengthLimited):

@@ -1,6 +1,7 @@
 """The squared error: its sums, and what NaN keeps out of them."""
 
 from functools import partial
+from itertools import pairwise
 
 import jax
 import numpy as np
@@ -12,7 +13,11 @@ from attnjax.data.batch_plan import Batch
 from attnjax.lab.checkpoints.checkpoint import Checkpoints
 from attnjax.lab.checkpoints.snapshot import RunProgress, Snapshot
 from attnjax.models.kernel_regression import KernelRegression
-from attnjax.training.objectives.squared_error import SquaredError, squared_error
+from attnjax.training.objectives.squared_error import (
+    SquaredError,
+    SquaredErrorWithin,
+    squared_error,
+)
 from attnjax.training.optimizers import Adam
 from attnjax.training.settings import Recipe, Training
 from attnjax.training.step import initial_state
@@ -60,6 +65,18 @@ def test_padding_and_filler_equal_their_absence(training, float64):
     for ours, theirs in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
     assert int(totals(padded, padded, PARAMS, key)["loss"][1]) == 5
+
+
+def test_what_is_near_counts_as_right(float64):
+    points = np.random.default_rng(0).normal(size=(1, 5, 2))
+    padded = np.pad(points, ((0, 0), (0, 2), (0, 0)), constant_values=np.nan)
+    predicted = apply(MODEL, {"params": PARAMS}, points, points, deterministic=True)
+    gaps = np.sort(np.abs(predicted - points[..., 1]).ravel())
+    for right, (low, high) in enumerate(pairwise(gaps), 1):
+        objective = SquaredErrorWithin(tolerance=float(low + high) / 2)
+        found = jax.jit(partial(objective, MODEL, key=None))(PARAMS, (), Batch(padded, padded))
+        assert [float(x) for x in found["accuracy"]] == [right, 5]
+        np.testing.assert_allclose(found["loss"][0], (gaps**2).sum(), rtol=1e-12)
 
 
 def test_a_point_is_left_out_in_training_only(float64):
