@@ -29,7 +29,7 @@ def test_a_method_of_a_part_refuses_shapes_that_do_not_fit():
         ScaledDot().apply({}, x, jnp.ones((3, 3, 4)), Positions())
     with pytest.raises(TypeCheckError, match="value"):
         Attention().apply({}, x, x, jnp.ones((2, 5, 4)), deterministic=True)
-    with pytest.raises(TypeCheckError, match="counted"):
+    with pytest.raises(TypeCheckError, match="valid"):
         LayerNorm().init({}, x, jnp.ones((2, 4), bool))
 
 

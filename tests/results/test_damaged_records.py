@@ -44,15 +44,13 @@ def file(records: Path) -> Path:
 
 
 def judged(records: Path, capsys) -> tuple[int, str, str]:
-    """The exit code of `results`, what it prints, and the page."""
-    page = records.parent / "page.md"
-    page.unlink(missing_ok=True)
+    """The exit code of `results`, what it prints, and what it says."""
     capsys.readouterr()
-    code = main(["results", str(records), "--page", str(page)])
-    printed = "".join(capsys.readouterr())
-    assert printed.replace("\n", "").isprintable(), printed
+    code = main(["results", str(records)])
+    printed = capsys.readouterr()
+    assert "".join(printed).replace("\n", "").isprintable(), printed
     assert not list(records.parent.rglob("executed*"))
-    return code, printed, page.read_text() if page.exists() else ""
+    return code, printed.out, printed.err
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -63,16 +61,10 @@ def test_damaged_records_are_a_sentence_or_harmless(records, capsys, part):
         path = file(copied(whole, records))
         done = (resealed if seed % 3 else FILE[draw.integers(len(FILE))])(path, draw)
         before = contents(records.parent)
-        code, printed, page = judged(records, capsys)
-        assert without_page(contents(records.parent)) == without_page(before), done
+        code, _, said = judged(records, capsys)
+        assert contents(records.parent) == before, done
         assert code in (0, 2), done
-        assert code == 0 or printed.count("\n") == 1, (done, printed)
-        assert "<script" not in page, done
-
-
-def without_page(files: dict[str, bytes]) -> dict[str, bytes]:
-    """The files but the page and its pictures."""
-    return {name: text for name, text in files.items() if not name.startswith("page")}
+        assert code == 0 or said.count("\n") == 1, (done, said)
 
 
 def lines(path: Path) -> list[str]:
@@ -108,11 +100,11 @@ def test_a_record_of_somebodys_own_experiment_is_left_out_and_named(records, cap
     assert before[0] == 0
     for number, values in enumerate([{"experiment": "mine"}, {"setting": "mine"}]):
         (records / f"mine{number}.jsonl").write_text(changed(first, **values))
-    code, printed, page = judged(records, capsys)
+    code, printed, said = judged(records, capsys)
     assert code == 0
-    assert "warning: mine does not come with attnjax: 1 of its records are left out" in printed
-    assert "warning: complexity --setting mine does not come with attnjax" in printed
-    assert page == before[2]
+    assert "warning: mine does not come with attnjax: 1 of its records are left out" in said
+    assert "warning: complexity --setting mine does not come with attnjax" in said
+    assert printed == before[1]
 
 
 def test_a_copy_of_a_record_counts_once(records, capsys):
@@ -291,6 +283,6 @@ def test_a_number_that_no_machine_holds_is_a_sentence(records, capsys, place):
     content = json.loads(lines(file(records))[0])
     (content if place == "parameters" else content["machine"])[place] = 10**400
     change_first(file(records), **content)
-    code, printed, _ = judged(records, capsys)
+    code, _, said = judged(records, capsys)
     assert code == 2
-    assert place in printed
+    assert place in said
