@@ -46,7 +46,7 @@ base = Experiment(
 )
 align = "model.decoder.attention.align"
 right, learnt = partial(Difference, "exact_match"), Value("exact_match", "softmax") >= 0.5
-martins = 'Martins & Astudillo 2016, abstract: "{}"'.format
+martins = "Martins & Astudillo 2016, abstract"
 
 ablation = Ablation(
     base=base,
@@ -71,13 +71,17 @@ ablation = Ablation(
             low=-0.05,
             high=0.05,
             given=learnt,
-            source=martins("a similar performance as the traditional softmax"),
+            kind="stand-in",
+            source=martins,
+            quote='"a similar performance as the traditional softmax"',
         ),
         Claim(
             text="sparsemax attends to fewer characters than softmax, by 5",
             estimand=Difference("support", "sparsemax", "softmax"),
             high=-5.0,
-            source=martins("a selective, more compact, attention focus"),
+            kind="stand-in",
+            source=martins,
+            quote='"a selective, more compact, attention focus"',
         ),
         Claim(
             text="a choice of two words is as often right as softmax, within 0.05",

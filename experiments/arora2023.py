@@ -78,14 +78,16 @@ claims = (
         text="softmax of width 64 recalls",
         estimand=Value(accuracy, "softmax"),
         low=0.99,
-        source="Arora et al. 2023, Figure 2: attention solves the task at every width",
+        kind="reduced",
+        source="Arora et al. 2023, Figure 2",
     ),
     Claim(
         text="elu + 1 of the same width is behind",
         estimand=Difference(accuracy, better="softmax", worse="elu"),
         low=0.1,
         given=learnt,
-        source="Arora et al. 2023, Figure 2, of other mixers with a constant state; 0.1 set by us",
+        kind="reduced",
+        source="Arora et al. 2023, Figure 2, of other mixers with a constant state",
     ),
     Claim(
         text="the delta rule is ahead of elu + 1",

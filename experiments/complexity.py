@@ -104,9 +104,9 @@ columns = (
             "self_attention": CONSTANT,
             "recurrent": LINEAR,
             "convolutional": CONSTANT,
-            "restricted": CONSTANT,
         },
     ),
+    ("sequential_by_length", "sequential operations in n", None, {"restricted": CONSTANT}),
     (
         *("path_by_length", "maximum path in n", TABLE_1),
         {
@@ -125,7 +125,12 @@ ablation = Ablation(
     variants=variants,
     claims=tuple(
         Claim(
-            text=f"{name}: {words}", estimand=Count(metric, name), low=low, high=high, source=source
+            text=f"{name}: {words}",
+            estimand=Count(metric, name),
+            low=low,
+            high=high,
+            kind=None if source is None else "reduced",
+            source=source,
         )
         for metric, words, source, regions in columns
         for name, (low, high) in regions.items()

@@ -40,8 +40,7 @@ relative = vary(
         "model.decoder_layer.self_attention": near,
     },
 )
-abstract = "Csordás et al. 2021, abstract, in our words: {}".format
-all_right = abstract("relative positions answer all commands")
+abstract = "Csordás et al. 2021, abstract"
 
 ablation = Ablation(
     base=absolute,
@@ -53,26 +52,30 @@ ablation = Ablation(
             text="relative positions: nine of ten longer commands right",
             estimand=Value("exact_match", "relative"),
             low=0.9,
-            source=all_right,
+            kind="reduced",
+            source=abstract,
         ),
         Claim(
             text="relative positions: half of the seeds and more have 99 of 100 right",
             estimand=SeedShare("exact_match", "relative", least=0.99),
             low=0.5,
-            source=all_right,
+            kind="reduced",
+            source=abstract,
         ),
         Claim(
             text="absolute positions: less than half right",
             estimand=Value("exact_match", "absolute"),
             high=0.5,
             given=Value("exact_match", "relative") >= 0.9,
-            source=abstract("absolute ones fail"),
+            kind="reduced",
+            source=abstract,
         ),
         Claim(
             text="relative positions beat absolute ones by 30 points",
             estimand=Difference("exact_match", better="relative", worse="absolute"),
             low=0.3,
-            source=abstract("relative positions answer all commands, absolute ones fail"),
+            kind="reduced",
+            source=abstract,
         ),
     ),
 )

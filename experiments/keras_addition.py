@@ -16,6 +16,8 @@ Looked at before: seeds 100 and 101, with 99.8 and 99.6 % of the characters righ
     attnjax run keras_addition
 """
 
+from functools import partial
+
 from attnjax.attention import NoPosition
 from attnjax.data import Addition, Batching
 from attnjax.evaluation import LabelAccuracy
@@ -45,7 +47,8 @@ lstm = Experiment(
     ),
     measures=(LabelAccuracy(),),
 )
-accuracy, note = "label_accuracy", "keras.io, addition_rnn, note: 99% train/test accuracy"
+accuracy = "label_accuracy"
+note = partial(Claim, source="keras.io, addition_rnn, note", quote='"99% train/test accuracy"')
 
 ablation = Ablation(
     base=lstm,
@@ -53,17 +56,17 @@ ablation = Ablation(
     seeds=10,
     first_seed=1,
     claims=(
-        Claim(
+        note(
             text="most runs have 98 of 100 characters right after 55 epochs",
             estimand=SeedShare(accuracy, "lstm", least=0.98),
             low=0.5,
-            source=note,
+            kind="setting",
         ),
-        Claim(
+        note(
             text="99 of 100 characters are right after 55 epochs, within 4 points",
             estimand=Value(accuracy, "lstm"),
             low=0.95,
-            source=note,
+            kind="figure",
         ),
     ),
     published=figures("Smerity and others", "keras.io, addition_rnn", accuracy, {"lstm": 0.99}),

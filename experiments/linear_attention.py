@@ -77,6 +77,7 @@ ablation = Ablation(
             low=-0.01,
             high=0.01,
             given=learnt,
+            kind="reduced",
             source="Katharopoulos et al. 2020, section 4.1.1, of the loss",
         ),
         Claim(

@@ -63,13 +63,15 @@ ablation = Ablation(
             text="attention beats one vector",
             estimand=Difference("bleu", better="luong", worse="fixed_vector"),
             low=0.5,
-            source="Bahdanau et al. 2015, section 5.1, of another corpus",
+            kind="reduced",
+            source="Bahdanau et al. 2015, section 5.1",
         ),
         Claim(
             text="attention beats one vector by more on long sentences",
             estimand=LengthGain(metric="bleu", better="luong", worse="fixed_vector"),
             low=0.5,
-            source="Bahdanau et al. 2015, section 5.1, of another corpus",
+            kind="reduced",
+            source="Bahdanau et al. 2015, section 5.1",
         ),
     ),
 )

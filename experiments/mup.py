@@ -25,6 +25,7 @@ bits worse in the usual parametrization, and 0.13 better in muP.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from attnjax.attention import Learned, MultiHead, WidthScaledDot
@@ -100,7 +101,7 @@ def at_one_rate(kind: str, *, better: int, worse: int) -> Difference:
 
 
 narrow_learns = Value(bits, name_of("mup", BASE, 1 / 32)) <= 4.2
-figure_1 = "Yang et al. 2022, Figure 1; the region is ours"
+figure_1 = partial(Claim, kind="reduced", source="Yang et al. 2022, Figure 1")
 
 ablation = Ablation(
     base=base,
@@ -117,34 +118,30 @@ ablation = Ablation(
     seeds=5,
     first_seed=1,
     claims=(
-        Claim(
+        figure_1(
             text="standard: a network twice as wide wants a rate at most 0.7 times as large",
             estimand=slope("standard"),
             high=-0.5,
             given=narrow_learns,
-            source=figure_1,
         ),
-        Claim(
+        figure_1(
             text="muP: one rate is the best at all widths, within a fifth for twice the width",
             estimand=slope("mup"),
             low=-0.25,
             high=0.25,
             given=narrow_learns,
-            source=figure_1,
         ),
-        Claim(
+        figure_1(
             text="standard: at the narrow network's rate the widest is worse",
             estimand=at_one_rate("standard", better=BASE, worse=WIDTHS[-1]),
             high=-0.1,
             given=narrow_learns,
-            source=figure_1,
         ),
-        Claim(
+        figure_1(
             text="muP: at the narrow network's rate the widest is better",
             estimand=at_one_rate("mup", better=WIDTHS[-1], worse=BASE),
             high=-0.05,
             given=narrow_learns,
-            source=figure_1,
         ),
     ),
 )

@@ -59,7 +59,9 @@ ablation = Ablation(
             text="a kernel of width 1 is nearer than average pooling",
             estimand=gain("fixed_width", "average"),
             high=-0.05,
-            source='d2l.ai 0.17, section 10.2.3: "closer to the ground-truth"',
+            kind="setting",
+            source="d2l.ai 0.17, section 10.2.3",
+            quote='"closer to the ground-truth"',
         ),
         Claim(
             text="so is the plain mean of what is no farther than 1",

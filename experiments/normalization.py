@@ -116,6 +116,7 @@ ablation = Ablation(
             estimand=slopes["post"],
             low=-0.1,
             high=0.1,
+            kind="reduced",
             source=theorem,
         ),
         Claim(
@@ -123,6 +124,7 @@ ablation = Ablation(
             estimand=slopes["pre"],
             low=-0.6,
             high=-0.3,
+            kind="reduced",
             source=theorem,
         ),
         Claim(
@@ -130,6 +132,7 @@ ablation = Ablation(
             estimand=gain("post_deep", "post_deep_at_once"),
             low=0.05,
             given=exact("post_deep") >= 0.3,
+            kind="stand-in",
             source="Xiong et al. 2020, section 3.2",
         ),
         Claim(
@@ -137,7 +140,9 @@ ablation = Ablation(
             estimand=gain("pre_deep_at_once", "post_deep_at_once"),
             low=0.05,
             given=exact("pre_deep_at_once") >= 0.3,
-            source='Xiong et al. 2020, abstract: "Pre-LN Transformers without the warm-up stage"',
+            kind="stand-in",
+            source="Xiong et al. 2020, abstract",
+            quote='"Pre-LN Transformers without the warm-up stage"',
         ),
     ),
 )

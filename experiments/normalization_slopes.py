@@ -54,7 +54,8 @@ ablation = Ablation(
             text="the gradient's slope over depth is 0.3 flatter in a post-norm than in a pre-norm",
             estimand=difference,
             low=0.3,
-            source="Xiong et al. 2020, theorem 1: 1/2",
+            kind="reduced",
+            source="Xiong et al. 2020, theorem 1",
         ),
     ),
 )

@@ -62,14 +62,16 @@ ablation = Ablation(
             low=-0.02,
             high=0.02,
             given=learnt,
-            source="von Oswald et al. 2023, Figure 2, left: the losses agree; 2 % is set by us",
+            kind="setting",
+            source="von Oswald et al. 2023, Figure 2, left",
         ),
         Claim(
             text="its sensitivity to the query has the step's direction",
             estimand=Value("sensitivity_cosine", "linear"),
             low=0.99,
             given=learnt,
-            source="von Oswald et al. 2023, Figure 2, left: the cosine is about 1; 0.99 set by us",
+            kind="setting",
+            source="von Oswald et al. 2023, Figure 2, left",
         ),
         Claim(
             text="with a softmax one head ends at least 5 % above the step",

@@ -68,7 +68,7 @@ schemes = {
     "relative": {**none, "model.**.score": Relative(max_distance=8)},
 }
 inside, next_to, far = (MetricKey("exact_match", part=(part, 6)) for part in (2, 4, 6))
-press = "Press et al. 2022, section 2.2, of language models, in our words"
+press = "Press et al. 2022, section 2.2, of language models"
 beats = partial(Difference, far)
 learnt, rows_learnt = (Value(inside, name) >= 0.9 for name in ("copy_sinusoidal", "copy_learned"))
 
@@ -84,7 +84,8 @@ claims = (
         estimand=Value(far, "copy_sinusoidal"),
         high=0.5,
         given=learnt,
-        source=f"{press}: they hardly extrapolate",
+        kind="stand-in",
+        source=press,
     ),
     Claim(
         text="copying: learned rows that were never trained break at once",
@@ -97,20 +98,21 @@ claims = (
         estimand=beats("copy_alibi", "copy_sinusoidal"),
         low=0.02,
         given=learnt,
-        source=f"{press}: only the score knows positions, and extrapolates",
+        kind="stand-in",
+        source=press,
     ),
     Claim(
         text="copying, far: rotary beats sinusoids",
         estimand=beats("copy_rotary", "copy_sinusoidal"),
         low=0.02,
         given=learnt,
-        source="Su et al. 2021, abstract, in our words: lengths are flexible",
     ),
     Claim(
         text="copying, far: clipped distances hold",
         estimand=Value(far, "copy_relative"),
         low=0.9,
-        source="Shaw et al. 2018, section 3.2, in our words: clipping generalizes to other lengths",
+        kind="stand-in",
+        source="Shaw et al. 2018, section 3.2",
     ),
     Claim(
         text="sorting needs no positions",

@@ -51,7 +51,8 @@ ablation = Ablation(
             text="with normalized sigmoids most runs recall",
             estimand=SeedShare(RIGHT, "sigmoid", least=0.97),
             low=MOST,
-            source="Ramapuram et al. 2024, abstract, in our words: they match softmax",
+            kind="stand-in",
+            source="Ramapuram et al. 2024, abstract",
         ),
         Claim(text="with strengths to 2 most runs recall", estimand=most_to_2, low=MOST),
         Claim(
@@ -64,14 +65,16 @@ ablation = Ablation(
             text="with the delta rule most runs recall within 2,400 updates",
             estimand=most_delta,
             low=MOST,
-            source="Schlag et al. 2021, section 6.1, in our words: it retrieves",
+            kind="stand-in",
+            source="Schlag et al. 2021, section 6.1",
         ),
         Claim(
             text="with elu + 1 few runs recall within 2,400 updates",
             estimand=SeedShare(RIGHT, "linear_longer", least=0.95),
             high=FEW,
             given=most_delta >= MOST,
-            source="Schlag et al. 2021, section 6.1, in our words: a sum does not",
+            kind="stand-in",
+            source="Schlag et al. 2021, section 6.1",
         ),
     ),
 )

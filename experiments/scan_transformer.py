@@ -102,6 +102,7 @@ ablation = Ablation(
             estimand=Difference("exact_match", better="length_relative", worse="length"),
             low=0.05,
             given=trained,
+            kind="reduced",
             source="Csordás et al. 2021, abstract, of a split that trains on up to 26 actions",
         ),
     ),

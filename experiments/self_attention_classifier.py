@@ -99,7 +99,6 @@ ablation = Ablation(
                     text="self-attention: at most 2 points below Kim's",
                     estimand=Value("exact_match", "self_attention"),
                     low=0.739,
-                    source="harvardnlp/sent-conv-torch, README: MR 75.9",
                     exploratory=True,
                 ),
             ),

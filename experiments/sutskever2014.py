@@ -72,28 +72,28 @@ paper = {
 }
 reversed_source = {"task.source_order": Reversed()}
 helps = {"reversed beats forward": ("reversed", "forward")}
-text = (
-    "Sutskever et al. 2014, section 3.3: "
-    '"the test BLEU scores of its decoded translations increased from 25.9 to 30.6"'
-)
+section = "Sutskever et al. 2014, section 3.3"
+text = '"the test BLEU scores of its decoded translations increased from 25.9 to 30.6"'
 
 ablation = Ablation(
     base=base,
     variants={"forward": base, "reversed": vary(base, {"model.encoder.direction": "backward"})},
     seeds=5,
     first_seed=10,
-    claims=gains("exact_match", helps, low=0.02, source=text),
+    claims=gains("exact_match", helps, low=0.02, kind="stand-in", source=section, quote=text),
     settings={
         "paper": Setting(
             changes=paper,
             variants={"reversed": vary(base, paper | reversed_source)},
             claims=(
-                *gains("bleu", helps, low=0.5, source=text),
+                *gains("bleu", helps, low=0.5, kind="setting", source=section, quote=text),
                 Claim(
                     text="reversed has a lower perplexity, by 0.5",
                     estimand=Difference("perplexity", better="reversed", worse="forward"),
                     high=-0.5,
-                    source="Sutskever et al. 2014, section 3.3: from 5.8 to 4.7",
+                    kind="setting",
+                    source=section,
+                    quote='"from 5.8 to 4.7"',
                 ),
             ),
             published=figures(

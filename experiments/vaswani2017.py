@@ -79,6 +79,7 @@ def paper(name: str, pieces: int, average: int, dropout: float, bleu: dict[str, 
             "bleu",
             {"big beats base": ("big", "base")},
             low=0.5,
+            kind="setting",
             source="Vaswani et al. 2017, Table 2",
         ),
         published=figures(
@@ -113,6 +114,7 @@ ablation = Ablation(
         "bleu",
         {"of 29,000 pairs the smaller network learns to translate better": ("base", "big")},
         low=0.0,
+        kind="reduced",
         source="Wu et al. 2021, Table 1, of other sizes",
     ),
     settings={

@@ -69,7 +69,7 @@ papers_weights = {
 }
 looks = partial(Difference, "region_accuracy")
 accuracy = Value("region_accuracy", "hard")
-table_1 = "Xu et al. 2015, Table 1, COCO: 24.3 soft, 25.0 hard"
+table_1 = {"source": "Xu et al. 2015, Table 1, COCO", "quote": "24.3 and 25.0"}
 hard_helps = {"hard beats soft": ("hard", "doubly_stochastic")}
 
 ablation = Ablation(
@@ -87,21 +87,21 @@ ablation = Ablation(
             text="hard looks at what it says: 3 times chance",
             estimand=accuracy,
             low=3 / 9,
-            source="Xu et al. 2015, section 5.4, in our words: it looks where people would",
+            kind="stand-in",
+            source="Xu et al. 2015, section 5.4",
         ),
         Claim(text="hard looks as well as soft", estimand=looks("hard", "soft"), low=-0.05),
         Claim(
             text="the doubly stochastic penalty helps soft to look",
             estimand=looks("doubly_stochastic", "soft"),
             low=0.05,
-            source="Xu et al. 2015, section 4.2.1, of BLEU; where it looks, in our words",
         ),
     ),
     settings={
         "paper": Setting(
             changes=paper,
             variants=papers_weights,
-            claims=gains("bleu", hard_helps, low=0.2, source=table_1),
+            claims=gains("bleu", hard_helps, low=0.2, kind="setting", **table_1),
             published=figures(
                 "Xu et al. 2015",
                 "Table 1, COCO",

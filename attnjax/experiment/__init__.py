@@ -9,7 +9,7 @@ from attnjax.experiment.ablation import (
     figures as figures,
 )
 from attnjax.experiment.best import AboveBest as AboveBest, BestOf as BestOf
-from attnjax.experiment.claims import Claim as Claim, gains as gains
+from attnjax.experiment.claims import Claim as Claim, Kind as Kind, gains as gains
 from attnjax.experiment.crossing import Crossing as Crossing
 from attnjax.experiment.entry import crossed as crossed, enter as enter
 from attnjax.experiment.estimands import (

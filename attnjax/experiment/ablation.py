@@ -15,7 +15,7 @@ from attnjax.errors import UserError, unknown
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.experiment.claims import Claim, Verdict
 from attnjax.experiment.crossing import Crossing
-from attnjax.experiment.estimands import Difference, Results
+from attnjax.experiment.estimands import Difference, Results, Value
 from attnjax.experiment.experiment import Experiment, training_of
 from attnjax.experiment.looks import Looks
 from attnjax.experiment.numbers import directions
@@ -111,8 +111,9 @@ class Ablation:
         differs: what differs from the paper: its way, then ours; that of a setting, see `at`.
 
     Raises:
-        UserError: there are no variants, a claim or figure names an unknown variant, a field has a
-            value of another type, or a variant cannot be tuned over the grid.
+        UserError: there are no variants, a claim or figure names an unknown variant, a claim of the
+            kind "figure" has none in its region, a field has a value of another type, or a variant
+            cannot be tuned over the grid.
     """
 
     base: Experiment
@@ -146,6 +147,7 @@ class Ablation:
         named |= {figure.variant for figure in self.published}
         for name in sorted(named):
             self.variant(name)
+        _check_figures(self.claims, self.published)
         if self.crossing is not None:
             self.crossing.check(self.variants)
         check_grid(self.tune, self.base, self.variants)
@@ -255,6 +257,23 @@ class Ablation:
             tune=tune,
             differs=chosen.differs,
         )
+
+
+def _check_figures(claims: Sequence[Claim], published: Sequence[Published]) -> None:
+    """Refuse a claim on a printed figure without one in equal units, inside its region."""
+    for claim in claims:
+        beside = (
+            figure.value
+            for figure in published
+            if not figure.why_not
+            and isinstance(claim.estimand, Value)
+            and (figure.variant, figure.key) == (claim.estimand.variant, claim.estimand.key)
+        )
+        if claim.kind == "figure" and not any(claim.low <= value <= claim.high for value in beside):
+            raise UserError(
+                f"the claim {claim.text!r} is on a printed figure: its region needs a comparable "
+                "published figure of the same variant and metric"
+            )
 
 
 def _check_direction(claim: Claim, difference: Difference, experiment: Experiment) -> None:

@@ -13,7 +13,8 @@ tell apart and at which networks have learnt; if the verdicts differ, it "depend
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -22,6 +23,11 @@ from attnjax.errors import UserError, named
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.statistics import CONFIDENCE, LEAST_P, Interval, outlier
 from attnjax.experiment.estimands import Condition, Count, Difference, Estimand, Results, Spread
+
+Kind = Literal["figure", "setting", "reduced", "stand-in"]
+"""What the runs of a published claim are, see `Claim`."""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 MOST_SEEDS = 1_000
 """The most seeds that are said to be missing."""
@@ -46,17 +52,22 @@ class Claim:
 
     Attributes:
         text: the statement, in words.
-        low: the least value that the statement allows: the smallest effect of interest, set by us.
-        high: the greatest value that the statement allows, also set by us.
+        low: the least value that the statement allows, such as the smallest effect of interest.
+        high: the greatest value that the statement allows.
         given: what must hold before the claim is judged. A claim that something fails, or is
             behind, holds of networks that have not learnt: it needs a condition.
-        source: the paper and its table or section, and after ": " the number or the sentence that
-            is printed there; None: the question is our own.
+        kind: "figure": its authors' own setting, beside their printed number; "setting": their own
+            setting, of which no number in our unit is printed; "reduced": a smaller setting, whose
+            sign or order is judged; "stand-in": a small task of ours; None: our own question.
+        source: the paper, and its table or section; None: the question is our own.
+        quote: what is printed there, numbers or literal words alone; None: it is not quoted.
+        bound: where the region comes from, in words; None: it is set by us.
         exploratory: whether the design was changed after results had been seen, or chosen by
             scores of the test split, so that the verdict is no test.
 
     Raises:
-        UserError: low is not below high, or both are infinite.
+        UserError: low is not below high, both are infinite, or there is a kind or a quote without
+            a source, or a source without a kind.
     """
 
     text: str
@@ -64,7 +75,10 @@ class Claim:
     low: float = -math.inf
     high: float = math.inf
     given: Condition | None = None
+    kind: Kind | None = None
     source: str | None = None
+    quote: str | None = None
+    bound: str | None = None
     exploratory: bool = False
 
     def __post_init__(self) -> None:
@@ -73,6 +87,12 @@ class Claim:
             raise UserError(f"a claim's low must be below its high; got {self.low} and {self.high}")
         if self.low == -math.inf and self.high == math.inf:
             raise UserError(f"the claim {self.text!r} allows every value: give low or high")
+        if self.source is not None and self.kind is None:
+            raise UserError(
+                f"the claim {self.text!r} has a source: say its kind, one of {', '.join(KINDS)}"
+            )
+        if self.source is None and (self.kind is not None or self.quote is not None):
+            raise UserError(f"the claim {self.text!r} has a kind or a quote, but no source")
 
     @property
     def estimands(self) -> tuple[Estimand, ...]:
@@ -240,10 +260,13 @@ def gains(
     pairs: Mapping[str, tuple[str, str]],
     *,
     low: float,
+    kind: Kind | None = None,
     source: str | None = None,
+    quote: str | None = None,
 ) -> tuple[Claim, ...]:
     """Make one claim per statement: the first variant of a pair scores at least `low` higher."""
+    claim = partial(Claim, low=low, kind=kind, source=source, quote=quote)
     return tuple(
-        Claim(text=text, estimand=Difference(metric, better, worse), low=low, source=source)
+        claim(text=text, estimand=Difference(metric, better, worse))
         for text, (better, worse) in pairs.items()
     )

@@ -256,8 +256,10 @@ def test_which_changes_make_a_run_another(path, another):
 
 
 def test_gains_are_of_the_better_over_the_worse():
-    (claim,) = gains("bleu", {"it helps": ("with", "without")}, low=0.5, source="section 4")
-    assert (claim.text, claim.low, claim.source) == ("it helps", 0.5, "section 4")
+    pairs = {"it helps": ("with", "without")}
+    (claim,) = gains("bleu", pairs, low=0.5, kind="reduced", source="section 4", quote="+1.3")
+    assert (claim.text, claim.low) == ("it helps", 0.5)
+    assert (claim.kind, claim.source, claim.quote) == ("reduced", "section 4", "+1.3")
     assert claim.estimand == Difference("bleu", better="with", worse="without")
 
 

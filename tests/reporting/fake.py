@@ -62,7 +62,9 @@ def summary(seeds: int = 3) -> Summary:
             ),
             ClaimRow(
                 text="It hurts.",
-                source='section 3: "it <hurts>"',
+                kind="reduced",
+                source="section 3",
+                quote='"it <hurts>"',
                 metric=EXACT,
                 estimate=0.1,
                 low=0.0,

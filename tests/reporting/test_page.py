@@ -96,7 +96,7 @@ def test_every_text_is_escaped(written):
     assert "attnjax run 'scaling and heads'" in read.of("pre")
     assert "<table> 3" in read.of("td")
     assert {"2 <CPU> cores", "0.12.0", "2026-01-31"} <= {*read.of("dd")}
-    assert 'section 3: "it <hurts>"' in read.of("p")
+    assert 'section 3: "it <hurts>"; a reduced setting' in read.of("p")
 
 
 def test_no_text_ends_the_data_of_the_script(written):

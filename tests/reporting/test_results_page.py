@@ -25,6 +25,8 @@ from results_page.picture import MARK, STYLE, SeedDots, draw, shown
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "docs" / "programs" / "results.py"
 PLACE = re.compile("Table|Figure|section|theorem|footnote|abstract|README", re.IGNORECASE)
+QUOTED = re.compile(r'".+"|.*\d.*')
+"""Literal words, or numbers."""
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +89,14 @@ def test_a_source_says_the_paper_and_the_place(files):
     claims = [claim for file in files for claim in claims_of(file)]
     sources = [claim.source for claim in claims if claim.source is not None]
     assert len(sources) > 60
-    places = [source.partition(": ")[0] for source in sources]
-    assert not [place for place in places if ", " not in place or PLACE.match(place)]
+    assert not [place for place in sources if ", " not in place or PLACE.match(place)]
+    assert not [place for place in sources if ": " in place or "our words" in place]
+
+
+def test_what_is_printed_is_numbers_or_literal_words(files):
+    quotes = {claim.quote for file in files for claim in claims_of(file) if claim.quote}
+    assert len(quotes) > 30
+    assert not [quote for quote in quotes if not QUOTED.fullmatch(quote) or "set by us" in quote]
 
 
 def claims_of(file: ExperimentFile) -> list[Claim]:
@@ -104,7 +112,7 @@ def test_the_first_table_has_the_claims_of_papers_with_their_runs(experiments):
     assert row.command == "attnjax run bahdanau2015"
     assert "5 seeds" in row.ours
     # our own question has no row, nor has a claim that waits for runs
-    ours, other = (replace(judged, source=None) for judged in one.summary.judged)
+    ours, other = (replace(judged, kind=None, source=None) for judged in one.summary.judged)
     own = replace(one, summary=replace(one.summary, judged=(ours, other)))
     assert findings([own]) == []
     waiting = tuple(replace(judged, rows={}) for judged in one.summary.judged)
@@ -112,7 +120,7 @@ def test_the_first_table_has_the_claims_of_papers_with_their_runs(experiments):
     # those of exact counts share a row
     counted = next(each for each in experiments if each.loaded.name == "complexity")
     (row,) = findings([counted])
-    assert row.verdict == "✓ 18, ✗ 1"
+    assert row.verdict == "✓ 18, ✗ 0"
 
 
 def test_decided_claims_beside_a_number_come_first_if_there_are_too_many(experiments):

@@ -103,7 +103,7 @@ def test_a_claim_says_what_its_verdict_rests_on():
         "1.003 (95 % over seeds: 0.991 to 1.015); wanted: 0.95 to 1.05, set by us",
         "by seed: 0: 1.00, 1: 1.00, 2: 1.01",
         "our own question",
-        'section 3: "it <hurts>"',
+        'section 3: "it <hurts>"; a reduced setting',
         "by seed: 0: 0.140, 1: 0.00100, 2: 0.141; seed 1 lies far off the others",
         "✗ not reproduced, exploratory",
         "0.100 (95 % over seeds and sentences: 0.060 to 0.140); wanted: at most -0.05, set by us",

@@ -129,9 +129,9 @@ def test_a_machine_is_judged_by_its_own_runs_at_its_own_ties(short, made):
 
 def test_where_machines_agree_the_weakest_verdict_is_told(short, made):
     loaded = judged_by(short, 3, 0.5)
-    source = "Somebody 2026, Table 1: 0.9"
+    source = "Somebody 2026, Table 1"
     (claim,) = loaded.ablation.claims
-    ablation = replace(loaded.ablation, claims=(replace(claim, source=source),))
+    ablation = replace(loaded.ablation, claims=(replace(claim, kind="reduced", source=source),))
     loaded = replace(loaded, ablation=ablation)
     ours = with_shares(short, made, 0.9, 0.9, 0.91)
     theirs = with_shares(short, made, 0.84, 0.9, 0.87, kind="b")
@@ -152,7 +152,7 @@ def test_counts_that_are_undecided_or_disagree_are_not_called_wrong(short, made)
 
     def count(*verdicts):
         rows = {str(kind): replace(row, verdict=verdict) for kind, verdict in enumerate(verdicts)}
-        return replace(judged, source="Somebody 2026, Table 1: 3", rows=rows)
+        return replace(judged, kind="reduced", source="Somebody 2026, Table 1", rows=rows)
 
     def told(*counts):
         claims = found.loaded.ablation.claims * len(counts)

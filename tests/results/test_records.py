@@ -248,7 +248,7 @@ def test_the_tally_hides_no_verdict(short, made):
 
     waiting = replace(judged, rows={}, absent=("scaled",))
     claims = [
-        replace(with_row(), source="Luong et al. 2015, Table 1: +1.3 BLEU"),
+        replace(with_row(), kind="reduced", source="Luong et al. 2015, Table 1"),
         *[with_row()] * 2,
         with_row(verdict="undecided", p=0.9),
         with_row(verdict="not trained", p=None, exploratory=True),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from attnjax.evaluation.measurement import MetricKey
 from attnjax.evaluation.statistics import LEAST_P, seeds_interval
+from attnjax.experiment.claims import Kind
 from attnjax.experiment.tuning import in_words
 from attnjax.lab.reporting.number import MISSING, estimate, interval, number
 from attnjax.lab.results.summary import (
@@ -119,13 +120,13 @@ def wanted(claim: ClaimRow) -> str:
 
 
 def evidence(claim: ClaimRow) -> str:
-    """Return the evidence of a verdict: the estimate, its interval, and the region that we set."""
+    """Return the evidence of a verdict: the estimate, its interval, and the region."""
     return f"{estimated(claim)}; {target(claim)}"
 
 
 def target(claim: ClaimRow) -> str:
-    """Return the region that we set, in words."""
-    return f"wanted: {wanted(claim)}, set by us"
+    """Return the region and where it comes from, in words."""
+    return f"wanted: {wanted(claim)}, {claim.bound or 'set by us'}"
 
 
 def estimated(claim: ClaimRow) -> str:
@@ -199,9 +200,20 @@ def wanting(claim: ClaimRow) -> str:
     return f"{more} would decide it at {spread}{minutes}"
 
 
-def origin(claim: ClaimRow) -> str:
-    """Return the source of a claim in the paper, or the words that the question is ours."""
-    return claim.source or "our own question"
+KINDS: dict[Kind, str] = {
+    "figure": "its printed figure",
+    "setting": "its setting",
+    "reduced": "a reduced setting",
+    "stand-in": "a small task of ours",
+}
+"""What is said of the runs of a published claim, by its kind."""
+
+
+def origin(claim: ClaimRow | Judged) -> str:
+    """Return the source of a claim, what is printed there and the kind, or that it is ours."""
+    if claim.kind is None:
+        return "our own question"
+    return f"{': '.join(filter(None, (claim.source, claim.quote)))}; {KINDS[claim.kind]}"
 
 
 def published(figure: PublishedRow) -> str:

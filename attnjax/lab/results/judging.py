@@ -174,7 +174,15 @@ def _judged(
             added = _added(claim_digest(claim, loaded.own), own.values())
             rows[kind] = replace(row, added=added, machine=kind if len(machines) > 1 else "")
     reason = "" if rows else another or _missing(claim, absent, failed)
-    return Judged(text=claim.text, source=claim.source, rows=rows, absent=absent, reason=reason)
+    return Judged(
+        text=claim.text,
+        kind=claim.kind,
+        source=claim.source,
+        quote=claim.quote,
+        rows=rows,
+        absent=absent,
+        reason=reason,
+    )
 
 
 def _numbers(runs: Mapping[int, Measured]) -> dict[int, RunMetrics]:
@@ -223,7 +231,10 @@ def _claim_row(claim: Claim, verdict: Verdict, minutes: float) -> ClaimRow:
     return ClaimRow(
         **of_verdict,
         text=claim.text,
+        kind=claim.kind,
         source=claim.source,
+        quote=claim.quote,
+        bound=claim.bound,
         exploratory=claim.exploratory,
         metric=estimand.key,
         more_minutes=None if more is None else more * minutes,

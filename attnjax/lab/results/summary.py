@@ -14,6 +14,7 @@ import numpy as np
 
 from attnjax.evaluation.measurement import Better, MetricKey
 from attnjax.evaluation.training_cost import TrainingCost
+from attnjax.experiment.claims import Kind
 from attnjax.experiment.crossing import Crossing
 from attnjax.lab.results.record import Record
 
@@ -183,7 +184,7 @@ class ClaimRow:
     """One claim and its verdict, see `attnjax.experiment.claims`.
 
     Attributes:
-        source: the paper's section and sentence; None: our own question.
+        kind, source, quote, bound: as those of the claim.
         added: whether the claim was added to the file, or changed, after a run was started.
         low, high: the ends of the interval of `estimate`, which is the mean over seeds.
         more_minutes: how long `more_seeds` would take.
@@ -195,7 +196,10 @@ class ClaimRow:
     """
 
     text: str
+    kind: Kind | None = None
     source: str | None = None
+    quote: str | None = None
+    bound: str | None = None
     exploratory: bool = False
     added: bool = False
     metric: MetricKey
@@ -225,14 +229,16 @@ class Judged:
     """A claim and its verdicts.
 
     Attributes:
-        source: the paper's section and sentence; None: our own question.
+        kind, source, quote: as those of the claim.
         rows: the verdicts by kind of machine, "" for all machines together; {}: there is none.
         absent: the variants of the claim that have no run.
         reason: why there is no verdict; "": there is one.
     """
 
     text: str
+    kind: Kind | None = None
     source: str | None = None
+    quote: str | None = None
     rows: Mapping[str, ClaimRow]
     absent: tuple[str, ...] = ()
     reason: str = ""

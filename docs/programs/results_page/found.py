@@ -1,8 +1,4 @@
-"""What was found: the claims of papers beside what we measured, a row each.
-
-A source says the paper and the place in it, and after ": " what is printed there: a number or a
-sentence.
-"""
+"""What was found: the claims of papers beside what we measured, a row each."""
 
 import re
 from collections import Counter
@@ -104,18 +100,17 @@ def _of(experiment: Recorded) -> Iterator[FoundRow]:
 def _finding(
     experiment: Recorded, judged: Judged, row: ClaimRow, variants: Sequence[str]
 ) -> FoundRow:
-    place, _, printed = (judged.source or "").partition(": ")
     return FoundRow(
         experiment=with_setting(experiment.loaded),
-        place=place,
+        place=judged.source or "",
         text=judged.text,
-        printed=printed,
+        printed=judged.quote or "",
         ours=f"{say.quantity(row)}: {say.effect(row)} ({say.ends(row)}), {len(row.seeds)} seeds",
         seeds=len(row.seeds),
         verdict=say.verdicts(judged),
         minutes=minutes_of(experiment, variants),
         command=_command(experiment, variants),
-        rank=(judged.agreed and row.verdict in DECIDED, bool(re.search(r"\d", printed))),
+        rank=(judged.agreed and row.verdict in DECIDED, bool(re.search(r"\d", judged.quote or ""))),
     )
 
 
@@ -125,7 +120,7 @@ def _of_counts(experiment: Recorded, counts: Sequence[Judged]) -> FoundRow:
         for judged in counts
         if (row := judged.weakest) is not None
     )
-    places = dict.fromkeys((judged.source or "").partition(": ")[0] for judged in counts)
+    places = dict.fromkeys(judged.source or "" for judged in counts)
     reproduced, number = verdicts[say.MARKS["reproduced"]], len(counts)
     shown = {mark: verdicts[mark] for mark in (*say.MARKS.values(), SPLIT)}
     decided = [say.MARKS[verdict] for verdict in DECIDED]

@@ -142,7 +142,7 @@ def _runs(records: Sequence[Record]) -> str:
 def _row(judged: Judged) -> str:
     """Return the row of a claim in a table of Markdown."""
     rows = judged.rows
-    text = judged.text if judged.source is None else f"{judged.text} ({judged.source})"
+    text = judged.text if judged.kind is None else f"{judged.text} ({say.origin(judged)})"
 
     def of_each(words: Callable[[ClaimRow], str]) -> list[str]:
         if len(rows) == 1:
