@@ -84,7 +84,7 @@ def test_it_runs_from_an_empty_folder(installed: Path, tmp_path: Path):
     assert "parameters: " in shown
     assert not list(tmp_path.iterdir()), "looking at an experiment leaves nothing behind"
     verdicts = run(program, "results", folder=tmp_path)
-    assert "of papers are reproduced" in verdicts
+    assert "beside their printed numbers" in verdicts
     judged = set(re.findall(r"^(\S+(?: --setting \S+)?)  ", verdicts, re.MULTILINE))
     recorded = {path.stem for path in (ROOT / "records").glob("*.jsonl")}
     assert recorded == {name.replace(" --setting ", "-") for name in judged - {"experiment"}}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from attnjax.experiment import Claim
+from attnjax.experiment.claims import KINDS
 from attnjax.experiment.load import ExperimentFile, load
 from attnjax.lab.cli.main import main
 from attnjax.lab.reporting.recorded import Recorded, of_shipped
@@ -18,7 +19,7 @@ from attnjax.lab.results.description import with_setting
 from attnjax.lab.results.lines import read_records
 from attnjax.lab.results.summary import Row
 from attnjax.lab.runs.catalog import find, names
-from results_page.found import MOST, FoundRow, findings, first
+from results_page.found import findings
 from results_page.page import differences, draw as draw_all, page, why_unrecorded
 from results_page.picture import MARK, STYLE, SeedDots, draw, shown
 
@@ -123,34 +124,28 @@ def test_the_first_table_has_the_claims_of_papers_with_their_runs(experiments):
     assert row.verdict == "✓ 18, ✗ 0"
 
 
-def test_decided_claims_beside_a_number_come_first_if_there_are_too_many(experiments):
-    row = findings(experiments)[0]
+def test_no_verdict_moves_a_row_or_leaves_it_out(experiments):
+    rows = findings(experiments)
+    kinds = [row.kind for row in rows]
+    assert [*dict.fromkeys(kinds)] == ["figure", "setting", "reduced", "stand-in"]
+    assert kinds == sorted(kinds, key=KINDS.index)
+    judged = [one for each in experiments for one in each.summary.judged]
+    shown = [one for one in judged if one.kind and one.weakest and one.weakest.basis != "count"]
+    assert {one.text for one in shown} <= {row.text for row in rows}
+    first, below = page(experiments).split("\n## Statements tried on small tasks\n")
+    below, *_ = below.split("\n## ")
+    for row in rows:
+        assert row.cells[-1] in (below if row.kind == "stand-in" else first)
+    assert "? undecided" in first
+    assert "– not trained" in first
 
-    def of(decided: bool, number: bool, text: str) -> FoundRow:
-        return replace(row, rank=(decided, number), text=text)
 
-    rows = [of(False, True, "undecided")] * 2 + [of(True, False, "words")] * 3
-    rows += [of(True, True, "number")] * (MOST - 1)
-    kept = [found.text for found in first(rows)]
-    assert kept == ["words"] + ["number"] * (MOST - 1)
-    assert [found.text for found in first(rows[:4])] == ["undecided"] * 2 + ["words"] * 2
-
-
-def test_of_a_claim_asked_twice_the_study_of_the_most_seeds_comes_first(experiments):
-    few, many, alike, other = (
-        replace(findings(experiments)[0], text=text, seeds=seeds, experiment=experiment)
-        for text, seeds, experiment in [
-            ("it helps", 3, "a"),
-            ("it helps", 5, "b"),
-            ("it helps", 5, "c"),
-            ("it hurts", 3, "a"),
-        ]
-    )
-    assert first([few, other, many]) == [other, many]
-    assert first([many, few]) == [many]
-    assert first([many, alike, few]) == [many, alike]
-    elsewhere = replace(few, place="another table")
-    assert first([elsewhere, many]) == [elsewhere, many]
+def test_a_printed_figure_is_told_in_the_unit_of_ours(experiments):
+    one = next(each for each in experiments if each.loaded.name == "gpt_lecture")
+    (row,) = findings([one])
+    assert row.kind == "figure"
+    assert row.printed == "step 4999, val loss 1.8222; 2.6289 bits per character"
+    assert row.ours.startswith("bits per character: ")
 
 
 def test_a_file_says_why_it_has_no_records(files, experiments):

@@ -66,7 +66,8 @@ def test_machines_that_disagree_are_shown_both(short, made):
     assert not judged.agreed
     text = page([found])
     assert "a: ✓ reproduced; b: ✗ not reproduced" in text
-    assert tally([found]).startswith("1 of 1 claim of our own has other verdicts on other machines")
+    told = "Our own questions: 0 of 1 hold and 1 has other verdicts on other machines"
+    assert tally([found]).startswith(told)
 
 
 def test_a_row_has_the_runs_of_one_machine_as_its_verdict_has(short, made):
@@ -160,13 +161,13 @@ def test_counts_that_are_undecided_or_disagree_are_not_called_wrong(short, made)
         loaded = replace(found.loaded, ablation=ablation)
         summary = replace(found.summary, judged=counts)
         (finding,) = findings([replace(found, loaded=loaded, summary=summary)])
-        return finding.verdict, finding.ours, finding.rank[0]
+        return finding.verdict, finding.ours
 
     right, wrong = count("reproduced"), count("not reproduced")
-    assert told(right, wrong, right) == ("✓ 2, ✗ 1", "2 of 3 in their regions", True)
-    assert told(right) == ("✓ 1, ✗ 0", "1 of 1 in their regions", True)
+    assert told(right, wrong, right) == ("✓ 2, ✗ 1", "2 of 3 in their regions")
+    assert told(right) == ("✓ 1, ✗ 0", "1 of 1 in their regions")
     open_ones = right, count("undecided"), count("reproduced", "not reproduced")
-    assert told(*open_ones) == ("✓ 1, ✗ 0, ? 1, ≠ 1", "1 of 3 in their regions", False)
+    assert told(*open_ones) == ("✓ 1, ✗ 0, ? 1, ≠ 1", "1 of 3 in their regions")
 
 
 def test_records_at_another_tuned_value_are_called_that(runs, short, made):

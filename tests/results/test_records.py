@@ -249,6 +249,10 @@ def test_the_tally_hides_no_verdict(short, made):
     waiting = replace(judged, rows={}, absent=("scaled",))
     claims = [
         replace(with_row(), kind="reduced", source="Luong et al. 2015, Table 1"),
+        replace(with_row(), kind="figure", source="Wu et al. 2021, Table 1"),
+        replace(with_row(verdict="undecided"), kind="figure", source="Wu et al. 2021, Table 1"),
+        replace(with_row(), kind="figure", source="nanoGPT, README"),
+        replace(with_row(verdict="not reproduced"), kind="stand-in", source="Su et al. 2021, 3"),
         *[with_row()] * 2,
         with_row(verdict="undecided", p=0.9),
         with_row(verdict="not trained", p=None, exploratory=True),
@@ -264,11 +268,15 @@ def test_the_tally_hides_no_verdict(short, made):
         return replace(experiment, summary=replace(experiment.summary, judged=tuple(claims)))
 
     assert tally([all_of_them(fixed)]) == (
-        "1 of 1 claim of papers is reproduced. 2 of 4 claims of our own are reproduced, "
-        "1 is undecided and 1 is of networks that had not learnt; 1 of them is exploratory. "
-        "2 more are exact counts: 1 is reproduced and 1 is not. "
+        "In their authors' own settings, beside their printed numbers: 2 of 3 agree (1 of 2 "
+        "papers', 1 of 1 of lectures, notebooks and programs) and 1 is undecided. "
+        "In reduced settings: 1 of 1 is reproduced. "
+        "Statements tried on small tasks: 0 of 1 hold and 1 does not. "
+        "Our own questions: 2 of 4 hold, 1 is undecided and 1 is of networks that had not learnt; "
+        "1 of them is exploratory. "
+        "2 more are exact counts: 1 holds and 1 does not. "
         "2 claims wait for runs. At a false discovery rate of 10 % (Benjamini-Hochberg) "
-        "3 of 4 verdicts stand."
+        "7 of 8 verdicts stand."
     )
     changed = tally([all_of_them(found)])
     assert "; 1 of them is exploratory." in changed

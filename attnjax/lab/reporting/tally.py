@@ -1,9 +1,11 @@
 """The verdicts of several experiments: a row for each claim, and how many have each verdict."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Self
 
+from attnjax.experiment.claims import Kind
 from attnjax.lab.reporting import evidence as say
 from attnjax.lab.reporting.recorded import Recorded
 from attnjax.lab.results.description import with_setting
@@ -12,15 +14,33 @@ from attnjax.lab.results.summary import Judged
 FALSE = 0.1
 """The share of wrong verdicts among those below Benjamini and Hochberg's line."""
 
-VERBS = {
+type Verbs = dict[str, tuple[str, str]]
+"""What is said of one claim and of several, by their verdict, in the order of the sentences."""
+
+AGREE: Verbs = {"reproduced": ("agrees", "agree"), "not reproduced": ("does not", "do not")}
+REPRODUCED: Verbs = {
     "reproduced": ("is reproduced", "are reproduced"),
     "not reproduced": ("is not", "are not"),
+}
+HOLD: Verbs = {"reproduced": ("holds", "hold"), "not reproduced": ("does not", "do not")}
+OTHERS: Verbs = {
     "undecided": ("is undecided", "are undecided"),
     "not trained": ("is of networks that had not learnt", "are of networks that had not learnt"),
     "depends on the rate": ("depends on the learning rate", "depend on the learning rate"),
     "split": ("has other verdicts on other machines", "have other verdicts on other machines"),
 }
-"""What is said of one claim and of several, by their verdict, in the order of the sentences."""
+
+GROUPS: tuple[tuple[Kind | None, str, Verbs], ...] = (
+    ("figure", "In their authors' own settings, beside their printed numbers", AGREE),
+    ("setting", "In their authors' own settings, with no number in our unit", REPRODUCED),
+    ("reduced", "In reduced settings", REPRODUCED),
+    ("stand-in", "Statements tried on small tasks", HOLD),
+    (None, "Our own questions", HOLD),
+)
+"""How the sentence on the claims of a kind begins, and its verbs; None: our own questions."""
+
+PAPER = re.compile(r"[^,]+ (19|20)\d\d[a-z]?\b")
+"""How the source of a paper begins; those of lectures, notebooks and programs have no year."""
 
 
 def verdicts(experiments: Sequence[Recorded]) -> Iterator[tuple[str, str, str]]:
@@ -45,16 +65,13 @@ def tally(experiments: Sequence[Recorded]) -> str:
     ]
     seeds = [claim for claim in every if claim and not claim.exact]
     exact = [claim for claim in every if claim and claim.exact]
-    words = []
-    for whose, of_paper in (("of papers", True), ("of our own", False)):
-        if claims := [claim for claim in seeds if claim.of_paper == of_paper]:
-            words.append(f"{_verdicts(claims, f'of {_claims(len(claims))} {whose} ')}.")
+    words = [*_by_kind(seeds)]
     if exact:
         more = "more " if seeds else ""
         verb = _form(len(exact), "is an exact count", "are exact counts")
-        words.append(f"{len(exact)} {more}{verb}: {_verdicts(exact)}.")
+        words.append(f"{len(exact)} {more}{verb}: {_verdicts(exact, HOLD)}.")
     if waiting := every.count(None):
-        words.append(f"{_claims(waiting)} {_form(waiting, 'waits', 'wait')} for runs.")
+        words.append(f"{waiting} {_form(waiting, 'claim waits', 'claims wait')} for runs.")
     if values := [claim.p for claim in seeds if claim.p is not None]:
         words.append(
             f"At a false discovery rate of {100 * FALSE:.0f} % (Benjamini-Hochberg) "
@@ -63,13 +80,22 @@ def tally(experiments: Sequence[Recorded]) -> str:
     return " ".join(words)
 
 
-class Counted(NamedTuple):
-    """What the tally says of a claim: a key of `VERBS`, and whether the estimate is a count.
+def _by_kind(claims: Sequence["Counted"]) -> Iterator[str]:
+    """Yield a sentence on the claims of each kind."""
+    for kind, begin, verbs in GROUPS:
+        if of := [claim for claim in claims if claim.kind == kind]:
+            apart = _by_origin(of) if kind == "figure" else ""
+            yield f"{begin}: {_verdicts(of, verbs, f' of {len(of)}', apart)}."
 
-    `of_paper` says whether a paper makes the claim.
+
+class Counted(NamedTuple):
+    """What the tally says of a claim: its verdict, and whether the estimate is a count.
+
+    `of_paper` says whether a paper makes the claim, and not a lecture, a notebook or a program.
     """
 
     verdict: str
+    kind: Kind | None
     of_paper: bool
     exact: bool
     exploratory: bool
@@ -83,23 +109,25 @@ class Counted(NamedTuple):
             return None
         return cls(
             verdict=row.verdict if judged.agreed else "split",
-            of_paper=judged.source is not None,
+            kind=judged.kind,
+            of_paper=PAPER.match(judged.source or "") is not None,
             exact=row.basis == "count",
             exploratory=row.exploratory or experiment.exploratory,
             p=row.p if judged.agreed else None,
         )
 
 
-def _verdicts(claims: Sequence[Counted], of: str = "") -> str:
-    """Return the verdicts of claims with their numbers: "3 are reproduced and 1 is undecided".
+def _verdicts(claims: Sequence[Counted], verbs: Verbs, of: str = "", apart: str = "") -> str:
+    """Return the verdicts of claims with their numbers: "3 hold and 1 is undecided".
 
-    `of` stands after the first number: "3 of 4 claims are reproduced and 1 is undecided".
+    `of` stands after the first number, and `apart` after its verb.
     """
     numbers = Counter(claim.verdict for claim in claims)
-    parts = list[str]()
-    for verdict, verbs in VERBS.items():
-        if number := numbers[verdict]:
-            parts.append(f"{number} {'' if parts else of}{_form(number, *verbs)}")
+    hold = numbers["reproduced"]
+    parts = [f"{hold}{of} {_form(hold, *verbs['reproduced'])}{apart}"]
+    for verdict, forms in (verbs | OTHERS).items():
+        if verdict != "reproduced" and (number := numbers[verdict]):
+            parts.append(f"{number} {_form(number, *forms)}")
     words = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
     exploratory = sum(claim.exploratory for claim in claims)
     if not exploratory:
@@ -107,8 +135,13 @@ def _verdicts(claims: Sequence[Counted], of: str = "") -> str:
     return f"{words}; {exploratory} of them {_form(exploratory, 'is', 'are')} exploratory"
 
 
-def _claims(number: int) -> str:
-    return f"{number} {_form(number, 'claim', 'claims')}"
+def _by_origin(claims: Sequence[Counted]) -> str:
+    """Return how many figures of papers, and of others, agree."""
+    words = []
+    for of_paper, whose in ((True, "papers'"), (False, "of lectures, notebooks and programs")):
+        of = [claim.verdict for claim in claims if claim.of_paper == of_paper]
+        words += [f"{of.count('reproduced')} of {len(of)} {whose}"] if of else []
+    return f" ({', '.join(words)})"
 
 
 def _form(number: int, singular: str, plural: str) -> str:

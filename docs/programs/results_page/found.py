@@ -1,19 +1,17 @@
-"""What was found: the claims of papers beside what we measured, a row each."""
+"""What was found: published claims beside what we measured, a row each, by their kind."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from attnjax.experiment import Claim, Kind
+from attnjax.experiment.claims import KINDS
 from attnjax.lab.reporting import evidence as say
 from attnjax.lab.reporting.number import number
 from attnjax.lab.reporting.recorded import Recorded
 from attnjax.lab.results.description import with_setting
 from attnjax.lab.results.summary import ClaimRow, Judged
 from results_page.rerun import minutes_of
-
-MOST = 40
-"""The most rows that one looks at."""
 
 DECIDED = ("reproduced", "not reproduced")
 
@@ -23,38 +21,31 @@ SPLIT = "≠"
 
 @dataclass(frozen=True, kw_only=True)
 class FoundRow:
-    """A row: a claim of a paper, or all exact counts of an experiment.
+    """A row: a published claim, or all exact counts of an experiment.
 
     Attributes:
         place: the paper, and its table or section.
-        printed: the paper's number or sentence; "": the source quotes none.
+        printed: the quotation, and the figure in our unit; "": there is none.
         ours: the estimate with its interval, and the number of seeds.
-        seeds: their number; 0: the row is of counts, which are the same for every seed.
         verdict: with its mark.
-        rank: what comes first where there is no room for all: decided, and beside a number.
     """
 
     experiment: str
+    kind: Kind
     place: str
     text: str
     printed: str
     ours: str
-    seeds: int
     verdict: str
     minutes: float
     command: str
-    rank: tuple[bool, bool]
-
-    @property
-    def claim(self) -> tuple[str, str]:
-        """What is claimed, and where."""
-        return self.place, self.text
 
     @property
     def cells(self) -> tuple[str, ...]:
         """The cells of the row in a table of Markdown."""
         minutes = number(self.minutes, 2) if self.minutes >= 1 else "under 1"
-        words = (self.place, self.text, self.printed or "–", self.ours, self.verdict, minutes)
+        printed = self.printed or "–"
+        words = (self.place, self.text, self.kind, printed, self.ours, self.verdict, minutes)
         return (*words, f"`{self.command}`")
 
     @property
@@ -65,56 +56,57 @@ class FoundRow:
 
 
 def findings(experiments: Sequence[Recorded]) -> list[FoundRow]:
-    """Return the rows in the order of the experiments; claims that wait for runs have none."""
-    return [found for experiment in experiments for found in _of(experiment)]
+    """Return the rows by kind, those of a kind in the order of the experiments.
 
-
-def first(rows: Sequence[FoundRow]) -> list[FoundRow]:
-    """Return at most `MOST` rows, in their order: those of the highest rank.
-
-    Of a claim that was asked in several experiments only the row with the most seeds is returned.
+    No verdict moves a row or leaves it out; claims that wait for runs have none.
     """
-    seeds = dict[tuple[str, str], int]()
-    for row in rows:
-        seeds[row.claim] = max(row.seeds, seeds.get(row.claim, 0))
-    asked = [place for place, row in enumerate(rows) if row.seeds == seeds[row.claim]]
-    ranked = sorted(asked, key=lambda place: rows[place].rank, reverse=True)
-    return [rows[place] for place in sorted(ranked[:MOST])]
+    rows = [found for experiment in experiments for found in _of(experiment)]
+    return sorted(rows, key=lambda row: KINDS.index(row.kind))
 
 
 def _of(experiment: Recorded) -> Iterator[FoundRow]:
     claims = experiment.loaded.ablation.claims
-    counts = list[Judged]()
+    counts = dict[Kind, list[Judged]]()
     for claim, judged in zip(claims, experiment.summary.judged, strict=True):
         row = judged.weakest
-        if judged.source is None or row is None:
+        if judged.kind is None or row is None:
             continue
         if row.basis == "count":
-            counts.append(judged)
+            counts.setdefault(judged.kind, []).append(judged)
         else:
-            yield _finding(experiment, judged, row, claim.variants)
-    if counts:
-        yield _of_counts(experiment, counts)
+            yield _finding(experiment, claim, judged.kind, judged, row)
+    for kind, of_kind in counts.items():
+        yield _of_counts(experiment, kind, of_kind)
 
 
 def _finding(
-    experiment: Recorded, judged: Judged, row: ClaimRow, variants: Sequence[str]
+    experiment: Recorded, claim: Claim, kind: Kind, judged: Judged, row: ClaimRow
 ) -> FoundRow:
     return FoundRow(
         experiment=with_setting(experiment.loaded),
+        kind=kind,
         place=judged.source or "",
         text=judged.text,
-        printed=judged.quote or "",
+        printed="; ".join(filter(None, (judged.quote, _in_our_unit(experiment, claim)))),
         ours=f"{say.quantity(row)}: {say.effect(row)} ({say.ends(row)}), {len(row.seeds)} seeds",
-        seeds=len(row.seeds),
         verdict=say.verdicts(judged),
-        minutes=minutes_of(experiment, variants),
-        command=_command(experiment, variants),
-        rank=(judged.agreed and row.verdict in DECIDED, bool(re.search(r"\d", judged.quote or ""))),
+        minutes=minutes_of(experiment, claim.variants),
+        command=_command(experiment, claim.variants),
     )
 
 
-def _of_counts(experiment: Recorded, counts: Sequence[Judged]) -> FoundRow:
+def _in_our_unit(experiment: Recorded, claim: Claim) -> str:
+    """Return the printed figure that a claim is on, as a value of our metric; "": it has none."""
+    metric = claim.estimand.key
+    values = [
+        f"{figure.value:.5g}"
+        for figure in experiment.loaded.ablation.published
+        if claim.kind == "figure" and (figure.variant, figure.key) == (*claim.variants[:1], metric)
+    ]
+    return f"{values[0]} {metric}" if values else ""
+
+
+def _of_counts(experiment: Recorded, kind: Kind, counts: Sequence[Judged]) -> FoundRow:
     verdicts = Counter(
         say.MARKS[row.verdict] if judged.agreed else SPLIT
         for judged in counts
@@ -127,15 +119,14 @@ def _of_counts(experiment: Recorded, counts: Sequence[Judged]) -> FoundRow:
     variants = [*experiment.loaded.ablation.variants]
     return FoundRow(
         experiment=with_setting(experiment.loaded),
+        kind=kind,
         place="; ".join(places),
         text=f"{number} exact counts, a row each below",
         printed="",
         ours=f"{reproduced} of {number} in their regions",
-        seeds=0,
         verdict=", ".join(f"{mark} {n}" for mark, n in shown.items() if n or mark in decided),
         minutes=minutes_of(experiment, variants),
         command=_command(experiment, variants),
-        rank=(sum(verdicts[mark] for mark in decided) == number, True),
     )
 
 

@@ -1,7 +1,7 @@
 """The page of results, in Markdown: what was found, and every recorded experiment's claims."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -15,7 +15,7 @@ from attnjax.lab.results.description import with_setting
 from attnjax.lab.results.record import Record
 from attnjax.lab.results.summary import ClaimRow, Judged
 from results_page import picture
-from results_page.found import findings, first
+from results_page.found import FoundRow, findings
 from results_page.rerun import rerun_time, rerun_times
 
 MARK = re.compile(
@@ -47,8 +47,8 @@ def page(
     content = environment.get_template("results.md.jinja").render(
         experiments=experiments,
         tally=tally(experiments),
-        found=[_cells(row.cells) for row in first(found)],
-        more=len(found) - len(first(found)),
+        found=_table(row for row in found if row.kind != "stand-in"),
+        tried=_table(row for row in found if row.kind == "stand-in"),
         pictures=pictures or {},
         waiting=[(file.name, why) for file in files if (why := why_unrecorded(file))],
         differing=[_cells(cells) for file in files for cells in differences(file)],
@@ -156,6 +156,13 @@ def _row(judged: Judged) -> str:
         estimates, seeds = of_each(say.evidence), map(_seeds, rows.values())
         cells = (verdict, "<br>".join(estimates), "<br>".join(seeds))
     return _cells((text, *cells))
+
+
+def _table(rows: Iterable[FoundRow]) -> list[str]:
+    """Return the rows of a table of Markdown with its head; []: there are none."""
+    head = ("paper", "claim", "kind", "printed there", "ours (95 % interval)", "verdict")
+    lines = [_cells(row.cells) for row in rows]
+    return [_cells((*head, "minutes", "command")), "|---" * 8 + "|", *lines] if lines else []
 
 
 def _cells(cells: Sequence[str]) -> str:
