@@ -19,7 +19,7 @@ from attnjax.evaluation.packed_array import packed, unpacked
 from attnjax.experiment import Value
 from attnjax.experiment.design import design
 from attnjax.lab.reporting.recorded import Recorded, recorded
-from attnjax.lab.reporting.tally import standing, tally
+from attnjax.lab.reporting.tally import tally
 from attnjax.lab.results.fit import fitting
 from attnjax.lab.results.lines import alike, read_records, write
 from attnjax.lab.results.read import read_runs, settings_digest
@@ -230,13 +230,6 @@ def test_the_kind_of_a_machine_has_its_instructions(monkeypatch, flags, kind):
     assert versions._instructions("", "") == "other"
 
 
-def test_verdicts_stand_below_the_line_of_benjamini_and_hochberg():
-    # Benjamini and Hochberg 1995: with 4 claims the third p must be at most 0.075
-    assert standing([0.9, 0.07, 0.001, 0.06]) == 3
-    assert standing([0.3, 0.06, 0.2]) == 0
-    assert standing([]) == 0
-
-
 def test_the_tally_hides_no_verdict(short, made):
     """Counts that are not reproduced, exploratory claims, and claims that wait are in it."""
     found = recorded(judged_by(short, 3, 0.5), with_shares(short, made, 0.9, 0.8, 0.85))
@@ -275,8 +268,7 @@ def test_the_tally_hides_no_verdict(short, made):
         "Our own questions: 2 of 4 hold, 1 is undecided and 1 is of networks that had not learnt; "
         "1 of them is exploratory. "
         "2 more are exact counts: 1 holds and 1 does not. "
-        "2 claims wait for runs. At a false discovery rate of 10 % (Benjamini-Hochberg) "
-        "7 of 8 verdicts stand."
+        "2 claims wait for runs."
     )
     changed = tally([all_of_them(found)])
     assert "; 1 of them is exploratory." in changed

@@ -11,9 +11,6 @@ from attnjax.lab.reporting.recorded import Recorded
 from attnjax.lab.results.description import with_setting
 from attnjax.lab.results.summary import Judged
 
-FALSE = 0.1
-"""The share of wrong verdicts among those below Benjamini and Hochberg's line."""
-
 type Verbs = dict[str, tuple[str, str]]
 """What is said of one claim and of several, by their verdict, in the order of the sentences."""
 
@@ -72,11 +69,6 @@ def tally(experiments: Sequence[Recorded]) -> str:
         words.append(f"{len(exact)} {more}{verb}: {_verdicts(exact, HOLD)}.")
     if waiting := every.count(None):
         words.append(f"{waiting} {_form(waiting, 'claim waits', 'claims wait')} for runs.")
-    if values := [claim.p for claim in seeds if claim.p is not None]:
-        words.append(
-            f"At a false discovery rate of {100 * FALSE:.0f} % (Benjamini-Hochberg) "
-            f"{standing(values)} of {len(values)} verdicts stand."
-        )
     return " ".join(words)
 
 
@@ -99,7 +91,6 @@ class Counted(NamedTuple):
     of_paper: bool
     exact: bool
     exploratory: bool
-    p: float | None
 
     @classmethod
     def of(cls, judged: Judged, experiment: Recorded) -> Self | None:
@@ -113,7 +104,6 @@ class Counted(NamedTuple):
             of_paper=PAPER.match(judged.source or "") is not None,
             exact=row.basis == "count",
             exploratory=row.exploratory or experiment.exploratory,
-            p=row.p if judged.agreed else None,
         )
 
 
@@ -146,12 +136,3 @@ def _by_origin(claims: Sequence[Counted]) -> str:
 
 def _form(number: int, singular: str, plural: str) -> str:
     return singular if number == 1 else plural
-
-
-def standing(values: Sequence[float]) -> int:
-    """Return how many p lie below the line under which at most a tenth of verdicts are wrong.
-
-    Source: Benjamini & Hochberg 1995.
-    """
-    ranked = enumerate(sorted(values), start=1)
-    return max((k for k, p in ranked if p <= FALSE * k / len(values)), default=0)
