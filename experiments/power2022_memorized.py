@@ -38,7 +38,9 @@ ablation = Ablation(
             text="all training answers are right within 1,000 updates",
             estimand=Value("log10_training_updates", "no_decay"),
             high=3.0,
-            source='Power et al. 2022, Figure 1, caption: "< 10^3"',
+            kind="setting",
+            source="Power et al. 2022, Figure 1, caption",
+            quote='"< 10^3"',
         ),
     ),
 )
