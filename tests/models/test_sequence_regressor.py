@@ -34,9 +34,7 @@ def forward(own: dict, steps: np.ndarray) -> float:
 
 @pytest.mark.parametrize("model", [ATTENTION, MEAN])
 def test_the_number_is_that_of_an_independent_program(model, float64):
-    drawn = jitted.init(model, jax.random.key(0), STEPS, ASKED, deterministic=True)
-    noise = np.random.default_rng(1).normal
-    params = jax.tree.map(lambda leaf: np.asarray(leaf) + noise(size=leaf.shape), drawn["params"])
+    params = jitted.drawn(model, STEPS, ASKED, deterministic=True)["params"]
     found = jitted.apply(model, {"params": params}, STEPS, ASKED, deterministic=True)
     expected = [forward(params, steps) for steps in STEPS]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
@@ -57,7 +55,7 @@ def test_numbers_of_parameters_and_their_size_are_the_papers():
 
 
 def test_its_attention_is_shown():
-    drawn = jitted.init(ATTENTION, jax.random.key(0), STEPS, ASKED, deterministic=True)
-    weights = ATTENTION.alignment(drawn["params"], STEPS, ASKED)
+    drawn = jitted.drawn(ATTENTION, STEPS, ASKED, deterministic=True)
+    weights = jitted.call(ATTENTION, "alignment", drawn["params"], STEPS, ASKED)
     assert weights.shape == (2, 1, 5)
     np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-6)
