@@ -155,8 +155,8 @@ def write(made: Sequence[Record], folder: Path) -> list[Record]:
     begins again after a kill, finds all lines of before or all of after.
 
     Raises:
-        UserError: there is a record of the same key, seed and machine with other numbers, a file
-            is damaged, or the folder cannot be made.
+        UserError: there is a record of the same key, seed and machine with other numbers; the
+            others of its file are added. Or a file is damaged, or the folder cannot be made.
     """
     by_file: dict[str, list[Record]] = {}
     for record in made:
@@ -180,6 +180,10 @@ def _add(records: Sequence[Record], path: Path) -> list[Record]:
     earlier = map(read_file, path.with_suffix("").glob("[!.]*/[!.]*.json"))
     known = {record.identity: record for record in (*earlier, *(record for record, _ in lines))}
     new = [record for record in records if record.identity not in known]
+    if new:
+        lines += [(record, _line(record)) for record in new]
+        lines.sort(key=lambda line: line[0].identity)
+        write_atomically(path, b"".join(text + b"\n" for _, text in lines))
     for record in records:
         there = known.setdefault(record.identity, record)
         if not alike(there, record):
@@ -187,10 +191,6 @@ def _add(records: Sequence[Record], path: Path) -> list[Record]:
                 f"{there.source or path} is the record of another run with the same settings, seed "
                 "and machine; records are never replaced"
             )
-    if new:
-        lines += [(record, _line(record)) for record in new]
-        lines.sort(key=lambda line: line[0].identity)
-        write_atomically(path, b"".join(text + b"\n" for _, text in lines))
     return new
 
 
