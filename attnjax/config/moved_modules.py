@@ -61,12 +61,13 @@ class MovedModules:
         name = _today(spec.name)
         assert name is not None
         module = import_module(name)
-        self._spec = module.__spec__
+        spec.loader_state = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
         """Leave the module as it is; it was executed under its name, which it keeps."""
-        module.__spec__ = self._spec
+        if module.__spec__ is not None:  # that of the former name, by now
+            module.__spec__ = module.__spec__.loader_state
 
 
 def _today(name: str) -> str | None:

@@ -96,7 +96,8 @@ def _field(data: Any, hint: Any, key: str) -> Any:
     """Return the value of a field, checked; records in it were checked when they were made."""
     value = _value(data, hint)
     records = value if isinstance(value, tuple) else (value,)
-    if not records or not all(is_dataclass(item) for item in records):
+    are_checked = bool(records) and all(map(is_dataclass, records))
+    if not are_checked or any(constraints for _, constraints in alternatives(hint)):
         check_value(hint, value, key)
     return value
 

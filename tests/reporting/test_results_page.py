@@ -144,7 +144,7 @@ def test_a_printed_figure_is_told_in_the_unit_of_ours(experiments):
     one = next(each for each in experiments if each.loaded.name == "gpt_lecture")
     (row,) = findings([one])
     assert row.kind == "figure"
-    assert row.printed == "step 4999, val loss 1.8222; 2.6289 bits per character"
+    assert row.printed == "step 4999, val loss 1.8222; that is 2.6289 bits per character"
     assert row.ours.startswith("bits per character: ")
 
 

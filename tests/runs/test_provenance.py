@@ -99,6 +99,7 @@ def made_by(runs: Path, file: str) -> list[dict[str, str]]:
         ("lab/checkpoints/checkpoint.py", "def average", "def averages", True),
         ("lab/checkpoints/snapshot.py", "stopped", "ended", True),
         ("lab/sweeps/train.py", "", "# another comment\n", True),
+        ("lab/sweeps/division.py", "ON_A_CORE = 4", "ON_A_CORE = 2", True),
         ("training/step.py", "", "# another comment\n", True),
         ("lab/cli/main.py", "", "# another comment\n", False),
         ("lab/reporting/page.py", "", "# another comment\n", False),

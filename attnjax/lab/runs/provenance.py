@@ -23,8 +23,10 @@ TRAINS = (
     "lab/loop",
     "lab/runs/initial_parameters.py",
     "lab/runs/same_training.py",
+    "lab/sweeps/division.py",
     "lab/sweeps/finish.py",
     "lab/sweeps/groups.py",
+    "lab/sweeps/multi_process.py",
     "lab/sweeps/train.py",
 )
 """The files and folders of the laboratory that can change a number of a run."""

@@ -97,10 +97,9 @@ class Found:
         """
         folder = run.folder
         if folder not in self._results:
-            there = (folder / RESULT).exists()
-            self._results[folder] = (
-                finished(folder, run.manifest, self._verified) if there else None
-            )
+            there = (folder / RESULT).exists()  # else its settings need not be made
+            found = finished(folder, run.manifest, self._verified) if there else None
+            self._results[folder] = found
         return self._results[folder]
 
     def record(self, run: RunSpec) -> Record | None:

@@ -130,12 +130,9 @@ class VariantPlan:
         return self._of_seeds(point, tied_folder(self.folder, point))
 
     def _of_seeds(self, point: Point, above: Path) -> list[RunSpec]:
-        folders = {seed: above / f"seed-{seed}" for seed in self.request.only or self._all_seeds}
+        numbers = self.request.only or self.request.all_seeds
+        folders = {seed: above / f"seed-{seed}" for seed in numbers}
         return self._at(point, tuple(self.request.grid)).runs(folders)
-
-    @property
-    def _all_seeds(self) -> range:
-        return self.request.all_seeds
 
     def _at(self, point: Point, tuned: tuple[str, ...] = ()) -> VariantAtPoint:
         key = *point.items(), *tuned
@@ -161,19 +158,13 @@ class Plan:
 
         A variant that is not to be run has those overrides that its parts have.
         """
-        request = self.request
-        others = (
-            VariantPlan(request=request, name=name, experiment=experiment)
-            for name, experiment in request.loaded.ablation.variants.items()
-            if name not in self.variants and (request.folder / name).is_dir()
-        )
-        possible = [
-            replace(one, experiment=apply_possible(one.experiment, request.overrides)[0])
-            for one in others
-        ]
-        order = [*request.loaded.ablation.variants]
-        chosen = (one for one in self.variants.values() if one.folder.is_dir())
-        return sorted([*chosen, *possible], key=lambda one: order.index(one.name))
+        variants = self.request.loaded.ablation.variants
+        there = [name for name in variants if (self.request.folder / name).is_dir()]
+        return [self.variants.get(name) or self._other(name, variants[name]) for name in there]
+
+    def _other(self, name: str, experiment: Experiment) -> VariantPlan:
+        possible, _ = apply_possible(experiment, self.request.overrides)
+        return VariantPlan(request=self.request, name=name, experiment=possible)
 
     def parts(self) -> list[str]:
         """Return a sentence for each part that the command line chooses, with its fields."""

@@ -103,7 +103,7 @@ def _in_our_unit(experiment: Recorded, claim: Claim) -> str:
         for figure in experiment.loaded.ablation.published
         if claim.kind == "figure" and (figure.variant, figure.key) == (*claim.variants[:1], metric)
     ]
-    return f"{values[0]} {metric}" if values else ""
+    return f"that is {values[0]} {metric}" if values else ""
 
 
 def _of_counts(experiment: Recorded, kind: Kind, counts: Sequence[Judged]) -> FoundRow:
