@@ -3,9 +3,10 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from annotated_types import MaxLen
 
 from attnjax.config.constraints import PositiveInt
 from attnjax.config.read_json import FolderName, WholeNumber, known_keys, read_record
@@ -28,6 +29,7 @@ class Outer:
     versions: Mapping[str, str] | None = None
     inner: Inner = Inner()
     inners: tuple[Inner, ...] = ()
+    few: Annotated[tuple[Inner, ...], MaxLen(1)] = ()
     anything: Any = None
 
 
@@ -56,6 +58,7 @@ def test_a_record_is_read():
         (None, "a JSON object was wanted"),
         ({"name": "a"}, "the key step is missing; wanted int above 0"),
         (WHOLE | {"stop": 1}, "unknown key 'stop'; did you mean step"),
+        (WHOLE | {"few": [{}, {}]}, "few: wanted"),
         (WHOLE | {"step": "1"}, "step: wanted int above 0; got str '1'"),
         (WHOLE | {"step": True}, "step: "),
         (WHOLE | {"step": 0}, "step: "),

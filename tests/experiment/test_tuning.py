@@ -10,7 +10,7 @@ import pytest
 from attnjax.data.generated.sequences import Copy
 from attnjax.errors import UserError
 from attnjax.experiment import Ablation, Experiment, Setting, vary
-from attnjax.experiment.tuning import best, extended, point_name, points, tied
+from attnjax.experiment.tuning import best, choose, extended, point_name, points, tied
 from attnjax.models.transformer import Transformer
 from attnjax.training.optimizers import Adam
 from attnjax.training.schedules import Constant, Noam
@@ -25,6 +25,19 @@ BASE = Experiment(
 
 def ablation(tune: Any, **settings: Any) -> Ablation:
     return Ablation(base=BASE, **{"variants": {"a": BASE}, "tune": tune} | settings)
+
+
+@pytest.mark.parametrize(("most", "dropouts"), [(1.0, (0.4, 0.8)), (2.0, (0.4, 0.8, 1.6))])
+def test_a_grid_grows_by_a_value_that_its_field_allows(most, dropouts):
+    """The best of the two values lies at the edge; the next one is 1.6."""
+    grid = {"model.dropout": (0.4, 0.8)}
+
+    def losses(point: Any) -> tuple[float, ...]:
+        return (1 - point["model.dropout"] / 4,)
+
+    chosen = choose(grid, losses, lambda point: point["model.dropout"] < most)
+    assert chosen.grid == {"model.dropout": dropouts}
+    assert [*chosen.points] == [{"model.dropout": dropouts[-1]}]
 
 
 def test_points_are_all_combinations_and_each_has_a_folder():

@@ -55,6 +55,23 @@ def test_two_processes_lose_no_line(first, tmp_path):
     assert (tmp_path / "again" / "complexity.jsonl").read_text() == text, "sorted by identity"
 
 
+def test_a_process_that_ends_before_the_file_is_replaced_changes_nothing(
+    first, tmp_path, monkeypatch
+):
+    to, (record,) = tmp_path / "to", read_records(first)
+    write([record], to)
+    before = (to / "complexity.jsonl").read_bytes()
+
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", end)
+    with pytest.raises(KeyboardInterrupt):
+        write([replace(record, seed=1)], to)
+    assert (to / "complexity.jsonl").read_bytes() == before
+    assert [path.name for path in to.glob("[!.]*")] == ["complexity.jsonl"]
+
+
 def test_a_killed_process_leaves_whole_lines(first, tmp_path):
     to, known = tmp_path / "to", 0
     for lines in (1, 3, 7, 12, 20):
